@@ -1,0 +1,30 @@
+"""Which background work exists, and when does it run? The app and the whole beat schedule, in one table."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("takeback")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.update(
+    task_ignore_result=True,
+    task_publish_retry=False,  # a web request never waits for a broker that hangs
+    broker_transport_options={
+        "polling_interval": 0.05,
+        "socket_timeout": 5,
+        "socket_connect_timeout": 2,
+        "health_check_interval": 10,
+        "visibility_timeout": 600,
+    },
+    broker_connection_retry_on_startup=True,
+    worker_redirect_stdouts=False,
+    worker_hijack_root_logger=False,
+    beat_scheduler="celery.beat:Scheduler",
+    timezone="UTC",
+    beat_schedule={
+        "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
+    },
+)
+app.autodiscover_tasks()
