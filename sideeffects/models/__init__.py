@@ -1,0 +1,20 @@
+"""Which rows does this app keep?"""
+
+from sideeffects.models.groups import Declaration, Effect, Group
+from sideeffects.models.people import Agent, AgentToken, Role
+from sideeffects.models.revocations import MemberOutcome, Revocation
+from sideeffects.models.tools import Target, Tool, ToolVersion
+
+__all__ = [
+    "Agent",
+    "AgentToken",
+    "Declaration",
+    "Effect",
+    "Group",
+    "MemberOutcome",
+    "Revocation",
+    "Role",
+    "Target",
+    "Tool",
+    "ToolVersion",
+]

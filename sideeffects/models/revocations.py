@@ -1,0 +1,61 @@
+"""Who asked to take what back, and what became of each member."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from uuid6 import uuid7
+
+from sideeffects.models.groups import Effect, Group
+from sideeffects.transitions import Outcome
+
+
+class Revocation(models.Model):
+    """One asking: who, when, why, of which group; restore belongs to one."""
+
+    class Trigger(models.TextChoices):
+        CLICK = "click"
+        API = "api"
+
+    class Authority(models.TextChoices):
+        OWNER = "owner"
+        ADMIN = "admin"
+        AGENT = "agent"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="revocations")
+    asked_at = models.DateTimeField()
+    asked_by = models.CharField(max_length=200)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="revocations_asked")
+    agent = models.ForeignKey(
+        "sideeffects.Agent", on_delete=models.PROTECT, null=True, blank=True, related_name="revocations_asked"
+    )
+    trigger = models.CharField(max_length=16, choices=Trigger)
+    authority = models.CharField(max_length=8, choices=Authority)
+    reason = models.CharField(max_length=1000, blank=True)
+    restored_at = models.DateTimeField(null=True, blank=True)
+    restored_by = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        indexes: ClassVar = [models.Index(fields=["agent", "asked_at"], name="revocation_by_agent")]
+
+    def __str__(self) -> str:
+        return f"revocation {self.id} of {self.group_id}"
+
+
+class MemberOutcome(models.Model):
+    """What became of one member in one revocation, as answered then; append-only."""
+
+    revocation = models.ForeignKey(Revocation, on_delete=models.PROTECT, related_name="outcomes")
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="outcomes")
+    outcome = models.CharField(max_length=16, choices=[(item.value, item.value) for item in Outcome])
+    detail = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["revocation", "effect"], name="one_outcome_per_member")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.effect_id} {self.outcome}"
