@@ -3,6 +3,9 @@
 import os
 import sys
 
+if sys.version_info < (3, 11):  # noqa: UP036  (an older Python reaches this line, and no file with newer grammar)
+    sys.exit("Takeback needs Python 3.11 or newer; this is " + sys.version.split()[0] + " (" + sys.executable + ").")
+
 from config import bootstrap
 
 if __name__ == "__main__":
