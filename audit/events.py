@@ -1,6 +1,7 @@
 """Which events can stand on the log, and what does each say? The catalogue; pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -14,3 +15,168 @@ class Party:
     def __str__(self) -> str:
         """Return what the log is searched by, e.g. `user:alice`."""
         return f"{self.type}:{self.name}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A kind of record: its name in the past tense, when it is written, and what each field of its data means."""
+
+    name: str
+    when: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+class UnknownEventError(Exception):
+    """The catalogue has no event of this name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"no event is called {name!r}; add it to audit/events.py")
+
+
+class WrongFieldsError(Exception):
+    """The data of an event lacks fields, or holds fields that the catalogue does not know."""
+
+    def __init__(self, name: str, missing: set[str], unknown: set[str]) -> None:
+        self.name, self.missing, self.unknown = name, missing, unknown
+        super().__init__(f"{name}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+
+
+_TOOL = {
+    "tool": "the tool's name",
+    "tool_version": "the version of its declaration that is pinned to the group",
+}
+_CALL = {
+    **_TOOL,
+    "conversation": "the conversation the call belongs to",
+    "run": "the agent's own run id, empty where it gave none",
+}
+_MEMBERS = "the members, principal first: type, id and what became of each"
+
+_EVENTS = (
+    # -- What agents did ----------------------------------------------------------------------------------------
+    Event("group_opened", "A call was announced or began; it has not landed.", _CALL),
+    Event(
+        "group_landed",
+        "A call landed: what it declares to have written is held.",
+        {
+            **_CALL,
+            "source": "executed (here), reported (by the agent) or imported",
+            "generation": "1, or higher where the same call was recorded again after a revoke",
+            "members": "the declared members, principal first: type, id, operation, class",
+        },
+    ),
+    Event("call_failed", "The agent says that a call failed: nothing was written.", {**_CALL, "error": "its words"}),
+    Event("call_lost", "The agent says that it does not know what became of a call.", {**_CALL, "error": "its words"}),
+    Event(
+        "call_refused",
+        "A call was refused before anything happened.",
+        {
+            "tool": "the tool's name as asked",
+            "conversation": "the conversation the call belongs to",
+            "reason": "why, as the code of the refusal",
+        },
+    ),
+    Event(
+        "declaration_differed",
+        "A repeat of a call declared something else than what is held: the first is kept, the second stands beside it.",
+        {
+            **_CALL,
+            "declaration": "the key of the stored declaration",
+            "only_held": "members that only the first declared",
+            "only_declared": "members that only the repeat declared",
+            "changed": "members that both declared, differently",
+        },
+    ),
+    # -- What people took back ----------------------------------------------------------------------------------
+    Event(
+        "COMPENSATE",
+        "A group's revocation was done or requested, or a member of it settled.",
+        {
+            **_TOOL,
+            "revocation": "the key of the asking",
+            "trigger": "what asked: click, api, fence, batch, rollback",
+            "authority": "why it was allowed: owner, admin, or agent for its owner",
+            "reason": "the typed reason, empty where none was asked for",
+            "members": "the members, principal first: type, id, class, outcome and detail of each",
+            "counts": "how many members had each outcome",
+            "complete": "true only if every member is revoked and no conflict is open",
+        },
+    ),
+    Event(
+        "revoke_refused",
+        "A revoke was asked for and refused; nothing changed.",
+        {
+            "trigger": "what asked: click, api, fence, batch, rollback",
+            "authority": "owner, admin, or agent for its owner",
+            "reason": "the typed reason, empty where none was asked for",
+            "refusal": "why, as the code of the refusal",
+            "detail": "why, in a sentence",
+        },
+    ),
+    Event(
+        "restored",
+        "What a revocation had removed was brought back.",
+        {
+            "revocation": "the key of the revocation that is undone",
+            "authority": "owner or admin",
+            "reason": "the typed reason, empty where none was asked for",
+            "members": _MEMBERS,
+            "counts": "how many members had each outcome",
+        },
+    ),
+    # -- What the console knows and allows ------------------------------------------------------------------------
+    Event(
+        "tool_declared",
+        "A tool was declared, or its declaration changed: a new version.",
+        {
+            "tool": "the tool's name",
+            "version": "the new version",
+            "digest": "SHA-256 of the declaration",
+            "declaration": "the declaration: class, target, compensations by operation, reason",
+        },
+    ),
+    Event(
+        "target_seen",
+        "A target was named for the first time; nothing is asked of it until an admin registers it.",
+        {"name": "the target's name", "base_url": "its address as declared"},
+    ),
+    Event("agent_registered", "An agent became known.", {"name": "the agent's name"}),
+    Event(
+        "token_created",
+        "A token was created for an agent.",
+        {
+            "agent": "the agent's name",
+            "prefix": "the first characters of the token, which name it",
+            "scopes": "what it allows",
+            "expires_at": "when it ends",
+        },
+    ),
+    Event("token_withdrawn", "A token was withdrawn.", {"agent": "the agent's name", "prefix": "which token"}),
+    Event("role_granted", "A person was given a role.", {"role": "admin or auditor"}),
+    Event("role_withdrawn", "A role was taken from a person.", {"role": "admin or auditor"}),
+    # -- The log itself -----------------------------------------------------------------------------------------
+    Event(
+        "log_verified",
+        "A person had the log verified on its page.",
+        {
+            "verdict": "consistent, broken or cannot tell",
+            "size": "how many sealed records were checked",
+            "kind": "what is broken, empty where nothing was found",
+            "seq": "the first bad place, null where none was found",
+        },
+    ),
+)
+
+CATALOGUE: dict[str, Event] = {event.name: event for event in _EVENTS}
+
+
+def check(name: str, data: Mapping[str, object]) -> Event:
+    """Return the event; raises UnknownEventError or WrongFieldsError where the data is not what it declares."""
+    event = CATALOGUE.get(name)
+    if event is None:
+        raise UnknownEventError(name)
+    missing, unknown = event.fields.keys() - data.keys(), data.keys() - event.fields.keys()
+    if missing or unknown:
+        raise WrongFieldsError(name, set(missing), set(unknown))
+    return event

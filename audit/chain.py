@@ -1,0 +1,118 @@
+"""Which bytes are hashed, and how does one record bind the next? Pure; the formats are part of the promise.
+
+- body: canonical JSON (RFC 8785) on a safe subset, see `canonical`
+- leaf: SHA-256(0x00 || body), the leaf hash of RFC 6962
+- chain(n) = SHA-256(chain(n-1) || leaf(n)), chain(-1) = SHA-256(0x02 || log name)
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+
+BODY_LIMIT = 65_535  # bytes
+_LONE = re.compile("[\ud800-\udfff]")  # a surrogate in a str is always a lone one
+SAFE_INTEGER = 2**53 - 1  # beyond it, readers in other languages lose digits
+
+
+class BadBodyError(Exception):
+    """Something in a body has no one canonical form; `path` says where it stands."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(f"{path or 'body'}: {why}")
+
+
+def canonical(body: Mapping[str, object]) -> bytes:
+    """Return the canonical bytes; raises BadBodyError for anything outside the safe subset.
+
+    The subset: objects with ASCII keys, lists, strings without NUL and lone surrogates, integers of at most
+    53 bits, true, false, null. On it `json.dumps(sort_keys)` equals RFC 8785. Ids and amounts are strings.
+    """
+    _check(body, "")
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def _check(value: object, path: str) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str) or not key.isascii() or "\0" in key:
+                raise BadBodyError(path, "a key must be ASCII text")
+            _check(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list | tuple):
+        for place, inner in enumerate(value):
+            _check(inner, f"{path}[{place}]")
+    else:
+        _check_plain(value, path)
+
+
+def _check_plain(value: object, path: str) -> None:
+    if isinstance(value, str):
+        if "\0" in value or _LONE.search(value):
+            raise BadBodyError(path, "text with a NUL character or a lone surrogate")
+    elif isinstance(value, int):
+        if abs(value) > SAFE_INTEGER:
+            raise BadBodyError(path, "an integer beyond 53 bits; write it as a string")
+    elif value is not None:
+        raise BadBodyError(path, f"{type(value).__name__} has no place here; write it as a string")
+
+
+def leaf_hash(body: bytes) -> bytes:
+    """Return SHA-256(0x00 || body)."""
+    return sha256(b"\x00" + body).digest()
+
+
+def start(log: str) -> bytes:
+    """Return the chain value before the first record, bound to the log's name."""
+    return sha256(b"\x02" + log.encode()).digest()
+
+
+def link(before: bytes, leaf: bytes) -> bytes:
+    """Return the chain value after one more record."""
+    return sha256(before + leaf).digest()
+
+
+def time_text(at: datetime) -> str:
+    """Return UTC with microseconds in the one form bodies hold, e.g. `2026-11-30T14:02:00.000000Z`."""
+    if at.tzinfo is None:
+        raise BadBodyError("occurred_at", "a time without a zone")
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def lookups_of(body: Mapping[str, object]) -> dict[str, str]:
+    """Return what the lookup columns of a record must hold, derived from its body alone."""
+    target, owner = _object(body["target"]), body["owner"]
+    return {
+        "log": str(body["log"]),
+        "uid": str(body["uid"]),
+        "action": str(body["action"]),
+        "target_type": target["type"],
+        "target_id": target["id"],
+        "group": str(body["group"]),
+        "actor": _party(body["actor"]),
+        "owner": _party(owner) if owner else "",
+        "outcome": str(body["outcome"]),
+        "occurred_at": str(body["occurred_at"]),
+    }
+
+
+def subjects_of(body: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return every object the record speaks of: target, actor, owner, then the listed ones, each once."""
+    heads = [_object(body[name]) for name in ("target", "actor", "owner") if body[name]]
+    listed = body["subjects"]
+    if not isinstance(listed, list | tuple):
+        raise BadBodyError("subjects", "expected a list")
+    pairs = [(head["type"], head["id"]) for head in heads] + [(str(type_), str(id_)) for type_, id_ in listed]
+    return list(dict.fromkeys(pairs))
+
+
+def _object(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise BadBodyError("", "expected an object")
+    return {key: str(inner) for key, inner in value.items()}
+
+
+def _party(value: object) -> str:
+    party = _object(value)
+    return f"{party['type']}:{party['name']}"

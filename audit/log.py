@@ -1,0 +1,120 @@
+"""How do records get onto the log, and when do they get their place?"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+
+from audit import chain
+from audit.bodies import Body, Entry, bodies_of
+from audit.models import Head, Record, Seal, Subject, Unsealed
+from audit.snapshot import snapshot
+from audit.wake import wake
+
+__all__ = ["Entry", "OutsideTransactionError", "append", "seal", "snapshot"]
+
+BATCH = 500  # rows in one statement
+GO = 1_000  # records sealed in one transaction: on SQLite it holds the one write lock, for milliseconds
+
+
+class OutsideTransactionError(Exception):
+    """A record was to be written apart from what it records."""
+
+    def __init__(self) -> None:
+        super().__init__("audit.log.append belongs into the transaction of the change it records")
+
+
+_wake_sealer = partial(wake, "audit.seal")
+
+
+def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
+    """Put entries on the log, in the transaction of what they record; the one door.
+
+    Returns the records in order; an entry whose member list does not fit into one body becomes several, numbered.
+    Takes no lock: places are given by `seal` after the commit. Its failure is the operation's failure.
+    Raises OutsideTransactionError, UnknownEventError, WrongFieldsError, BadBodyError, EntryTooLongError.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise OutsideTransactionError
+    bodies = [body for entry in entries for body in bodies_of(entry, log=settings.AUDIT_LOG, now=now)]
+    if not bodies:
+        return []
+    records = Record.objects.bulk_create([_record(body, now) for body in bodies], batch_size=BATCH)
+    subjects = [
+        Subject(record=record, object_type=type_, object_id=id_)
+        for record, body in zip(records, bodies, strict=True)
+        for type_, id_ in body.subjects
+    ]
+    Subject.objects.bulk_create(subjects, batch_size=BATCH)
+    Unsealed.objects.bulk_create([Unsealed(record=record) for record in records], batch_size=BATCH)
+    _wake_after_commit()
+    return records
+
+
+def _record(body: Body, now: datetime) -> Record:
+    columns = {**body.lookups, "occurred_at": now}
+    return Record(body=body.text, leaf_hash=body.leaf_hash, **columns)
+
+
+def _wake_after_commit() -> None:
+    """Ask once per transaction, however many records it writes."""
+    waiting = transaction.get_connection().run_on_commit
+    if not any(function is _wake_sealer for _, function, _ in waiting):
+        transaction.on_commit(_wake_sealer, robust=True)
+
+
+def seal(log: str | None = None, *, wait: bool = True) -> int:
+    """Give every committed record that has none its place in the chain, and return how many.
+
+    One sealer at a time per log: with `wait` the second waits for the first, without it leaves the work to the first,
+    which looks once more after unlocking (where the database can tell; SQLite always waits). Never "id greater than the
+    last": ids commit out of order. Idle, it costs one query.
+    """
+    logs = [log] if log is not None else _waiting_logs()
+    return sum(_seal_all(name, wait=wait) for name in logs)
+
+
+def _waiting_logs() -> list[str]:
+    if not Unsealed.objects.exists():
+        return []
+    return sorted(set(Unsealed.objects.values_list("record__log", flat=True).distinct()))
+
+
+def _seal_all(log: str, *, wait: bool) -> int:
+    """Seal go by go until a look after unlocking finds nothing, or another sealer is at it."""
+    total = 0
+    while Unsealed.objects.filter(record__log=log).exists():
+        done = _seal_go(log, wait=wait)
+        if done is None:
+            break
+        total += done
+    return total
+
+
+def _seal_go(log: str, *, wait: bool) -> int | None:
+    """Seal what is committed, at most GO records; None where another sealer holds the lock."""
+    Head.objects.bulk_create([Head(log=log)], ignore_conflicts=True)
+    with transaction.atomic():
+        if Head.objects.select_for_update(skip_locked=not wait).filter(log=log).first() is None:
+            return None
+        waiting = list(
+            Unsealed.objects.filter(record__log=log)
+            .order_by("record_id")
+            .values_list("record_id", "record__leaf_hash", "record__seal__seq")[:GO]
+        )
+        fresh = [(record, leaf) for record, leaf, seq in waiting if seq is None]
+        Seal.objects.bulk_create(_seals(log, fresh), batch_size=BATCH)
+        Unsealed.objects.filter(record_id__in=[record for record, _, _ in waiting]).delete()
+    return len(fresh)
+
+
+def _seals(log: str, fresh: list[tuple[int, str]]) -> list[Seal]:
+    last = Seal.objects.filter(log=log).order_by("-seq").first()
+    seq, value = (last.seq, bytes.fromhex(last.chain)) if last else (-1, chain.start(log))
+    seals = []
+    for record, leaf in fresh:
+        seq, value = seq + 1, chain.link(value, bytes.fromhex(leaf))
+        seals.append(Seal(log=log, seq=seq, record_id=record, chain=value.hex()))
+    return seals

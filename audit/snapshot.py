@@ -1,0 +1,45 @@
+"""How is the log read for long without holding anyone up, and without moving while it is read?"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Read everything inside as of one moment, while writers go on writing.
+
+    On SQLite this is a deferred transaction: a read inside an IMMEDIATE one would block every writer. On PostgreSQL it
+    is a read-only REPEATABLE READ transaction, in which `.iterator()` is a plain server-side cursor; in autocommit it
+    would be WITH HOLD and write the whole result to temporary files. Raises RuntimeError inside another transaction
+    (save a test case's), because that one's start decides what is seen.
+    """
+    connection = transaction.get_connection()
+    if connection.in_atomic_block:
+        with transaction.atomic(durable=True):  # raises, save where a TestCase wraps the test in a transaction
+            yield
+    elif connection.vendor == "sqlite":
+        with _deferred(connection):
+            yield
+    else:
+        with transaction.atomic(durable=True):
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+@contextmanager
+def _deferred(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    connection.ensure_connection()  # connecting would set the usual mode again
+    usual = connection.transaction_mode  # type: ignore[attr-defined]  # only SQLite's wrapper has it
+    with ExitStack() as stack:
+        connection.transaction_mode = "DEFERRED"  # type: ignore[attr-defined]  # as above
+        try:
+            stack.enter_context(transaction.atomic(durable=True))
+        finally:
+            connection.transaction_mode = usual  # type: ignore[attr-defined]  # as above
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM sqlite_master")  # the first read takes the snapshot
+        yield
