@@ -1,1 +1,298 @@
-"""Who may use which address? One table, endpoint × role × scope; what is not in it is denied."""
+"""Who may use which address? One table, endpoint by role by scope; what is not in it is denied."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, ResolverMatch, reverse
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRedirect
+from rest_framework import exceptions
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from config import errors
+from sideeffects import actors
+from sideeffects.actors import ADMIN, AUDITOR, NOBODY, Actor
+
+ANYONE, OWNER, STAFF = "anyone", "owner", "staff"  # signed out too; every signed-in person; Django's is_staff
+RECORD, PROPOSE, EXECUTE, REVOKE_OWN, READ = actors.SCOPES
+API = "/api/"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who may use one method of one endpoint: people by any of `roles`, agents by any of `scopes`."""
+
+    roles: frozenset[str]
+    scopes: frozenset[str] = frozenset()
+
+    def allows(self, actor: Actor) -> bool:
+        """Say whether this actor may pass; an agent never passes by its owner's roles."""
+        if ANYONE in self.roles:
+            return True
+        if actor.token is not None:
+            return bool(self.scopes & frozenset(actor.token.scopes))
+        return bool(self.roles & _held_by(actor))
+
+
+Methods = dict[str, Rule]
+
+
+def _rule(roles: str, scopes: str = "") -> Rule:
+    return Rule(frozenset(roles.split()), frozenset(scopes.split()))
+
+
+def _see(roles: str, scopes: str = "") -> Methods:
+    return {"GET": _rule(roles, scopes)}
+
+
+def _do(roles: str, scopes: str = "") -> Methods:
+    return {"POST": _rule(roles, scopes)}
+
+
+def _form(roles: str) -> Methods:
+    return _see(roles) | _do(roles)
+
+
+# Endpoint (URL name, or `namespace:`) → method → rule. HEAD and OPTIONS follow GET. Whose object it is, policies say.
+TABLE: dict[str, Methods] = {
+    # Everyone
+    "login": _form(ANYONE),
+    "logout": _do(ANYONE),
+    "enter": _form(ANYONE),
+    "help": _see(ANYONE),
+    "events": _see(ANYONE),
+    "healthz": _see(ANYONE),
+    "readyz": _see(ANYONE),
+    # Owners: one's own
+    "actions": _see(OWNER),
+    "group": _see(OWNER),
+    "group-revoke": _form(OWNER),
+    "group-restore": _form(OWNER),
+    "trash": _see(OWNER),
+    "workspace": _see(OWNER),
+    "my-agents": _form(OWNER),
+    # Admin: the console
+    "console-actions": _see(ADMIN),
+    "console-conflicts": _see(ADMIN),
+    "console-tools": _see(ADMIN),
+    "console-agents": _form(ADMIN),
+    "console-people": _form(ADMIN),
+    # The log
+    "audit-search": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-record": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-verify": _form(f"{ADMIN} {AUDITOR}"),
+    # API: what agents write. A person's session records nothing: what stands there is an agent's doing.
+    "api-tool-calls": _do("", RECORD),
+    "api-tool-call-land": _do("", RECORD),
+    "api-tool-call-fail": _do("", RECORD),
+    "api-tool-call-lose": _do("", RECORD),
+    # API: what people and agents read and take back. Restoring is a judgment: for persons.
+    "api-groups": _see(OWNER, READ),
+    "api-group": _see(OWNER, READ),
+    "api-group-revoke": _do(OWNER, REVOKE_OWN),
+    "api-group-restore": _do(OWNER),
+    "api-effects": _see(OWNER, READ),
+    "api-effect": _see(OWNER, READ),
+    "api-effect-revoke": _do(OWNER, REVOKE_OWN),
+    "api-trash": _see(OWNER, READ),
+    "api-tools": _see(OWNER, READ),
+    "api-targets": _see(OWNER, READ),
+    "api-audit-records": _see(f"{ADMIN} {AUDITOR}"),
+    "api-audit-record": _see(f"{ADMIN} {AUDITOR}"),
+    "api-audit-verify": _see(f"{ADMIN} {AUDITOR}"),
+    "api-schema": _see(ANYONE),
+    "api-docs": _see(ANYONE),
+    # Django's own admin: for its staff, whatever roles they hold here
+    "admin:": _form(STAFF),
+}
+
+
+class Verdict(Enum):
+    """What the table says about one asking."""
+
+    ALLOWED = "allowed"
+    UNLISTED = "unlisted"
+    WRONG_METHOD = "wrong method"
+    SIGNED_OUT = "signed out"
+    FORBIDDEN = "forbidden"
+
+
+def endpoint_of(match: ResolverMatch | None) -> str:
+    """Return how the table calls the address: its URL name, or its namespace with a colon."""
+    if match is None:
+        return ""
+    return f"{match.namespaces[0]}:" if match.namespaces else match.url_name or ""
+
+
+def judge(endpoint: str, method: str, actor: Actor) -> Verdict:
+    """Say whether the actor may use the method; who may use no method of an endpoint never learns which exist."""
+    methods = TABLE.get(endpoint)
+    if methods is None:
+        return Verdict.UNLISTED
+    rule = methods.get("GET" if method in {"HEAD", "OPTIONS"} else method)
+    if rule is not None and rule.allows(actor):
+        return Verdict.ALLOWED
+    if rule is None and any(other.allows(actor) for other in methods.values()):
+        return Verdict.WRONG_METHOD
+    return Verdict.SIGNED_OUT if actor.is_nobody else Verdict.FORBIDDEN
+
+
+def _held_by(actor: Actor) -> frozenset[str]:
+    if actor.user is None:
+        return frozenset()
+    return actor.roles | {OWNER} | ({STAFF} if actor.user.is_staff else frozenset())
+
+
+def _actor_of(user: Any) -> Actor:
+    return actors.person(user) if user is not None and user.is_authenticated else NOBODY
+
+
+class AccessMiddleware:
+    """Holds the table against every page, and sets `request.actor`; API views ask the table by `TablePermission`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Refuse what no database can hold before anything reads it, then go on."""
+        request.actor = SimpleLazyObject(lambda: _actor_of(request.user))  # type: ignore[attr-defined]  # (ActorRequest names it)
+        return errors.unreadable(request) if _holds_nul(request) else self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], _args: Any, _kwargs: Any
+    ) -> HttpResponse | None:
+        """Answer in place of the view unless the table allows it."""
+        endpoint = endpoint_of(request.resolver_match)
+        if endpoint in TABLE and request.path.startswith(API) and _asks_the_table(view):
+            return None
+        actor: Actor = NOBODY if _is_open(endpoint, request.method) else request.actor  # type: ignore[attr-defined]  # (set above)
+        verdict = judge(endpoint, request.method or "", actor)
+        return None if verdict is Verdict.ALLOWED else _refuse(request, verdict)
+
+
+def _asks_the_table(view: Any) -> bool:
+    return TablePermission in getattr(getattr(view, "cls", None), "permission_classes", ())
+
+
+def _is_open(endpoint: str, method: str | None) -> bool:
+    """Say whether nobody needs to be known here: then no database is asked, so that health checks tell the truth."""
+    return judge(endpoint, method or "", NOBODY) is Verdict.ALLOWED
+
+
+def _holds_nul(request: HttpRequest) -> bool:
+    values: Iterable[str] = (
+        request.path,
+        *request.COOKIES.values(),
+        *(value for key, value in request.META.items() if key.startswith("HTTP_")),
+        *(text for key, values in request.GET.lists() for text in (key, *values)),
+    )
+    return any("\0" in value for value in values if isinstance(value, str))
+
+
+def _refuse(request: HttpRequest, verdict: Verdict) -> HttpResponse:
+    if verdict is Verdict.SIGNED_OUT and not request.path.startswith(API):
+        if request.htmx:  # type: ignore[attr-defined]  # (HtmxMiddleware)
+            return HttpResponseClientRedirect(reverse("login"))
+        return redirect_to_login(request.get_full_path(), reverse("login"))
+    if verdict is Verdict.WRONG_METHOD:
+        return errors.answer(request, exceptions.MethodNotAllowed(request.method or ""))
+    if verdict is Verdict.SIGNED_OUT:
+        return errors.answer(request, exceptions.NotAuthenticated())
+    return errors.answer(request, exceptions.PermissionDenied(_needs(endpoint_of(request.resolver_match))))
+
+
+def _needs(endpoint: str) -> str:
+    """Say what would have been needed, in words; an unlisted address says so."""
+    if endpoint not in TABLE:
+        return _("This address is not listed for anyone.")
+    roles = sorted({role for rule in TABLE[endpoint].values() for role in rule.roles})
+    scopes = sorted({scope for rule in TABLE[endpoint].values() for scope in rule.scopes})
+    return _("This needs one of: {names}.").format(
+        names=", ".join(
+            [_("role {name}").format(name=r) for r in roles] + [_("scope {name}").format(name=s) for s in scopes]
+        )
+    )
+
+
+class TablePermission(BasePermission):
+    """Holds the table against every API view: people by role, agents by scope. Sets `request.actor`."""
+
+    def has_permission(self, request: Request, _view: object) -> bool:
+        """Say whether the asker may; raises what tells it best."""
+        token: Any = request.auth
+        actor = actors.agent(token) if token else _actor_of(request.user)
+        request._request.actor = actor  # type: ignore[attr-defined]  # noqa: SLF001  (the one place where both requests meet)
+        endpoint = endpoint_of(request.resolver_match)
+        verdict = judge(endpoint, request.method or "", actor)
+        if verdict is Verdict.WRONG_METHOD:
+            raise exceptions.MethodNotAllowed(request.method or "")
+        if verdict is Verdict.SIGNED_OUT:
+            raise exceptions.NotAuthenticated
+        if verdict is not Verdict.ALLOWED:
+            raise exceptions.PermissionDenied(_needs(endpoint))
+        return True
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a navigation."""
+
+    endpoint: str
+    label: str
+    section: tuple[str, ...]  # endpoints that belong under it, by prefix
+
+    def here(self, endpoint: str) -> bool:
+        """Say whether the page shown belongs under this entry."""
+        return bool(endpoint) and endpoint.startswith(self.section)
+
+
+def _main() -> list[Entry]:
+    return [
+        Entry("actions", _("My AI actions"), ("actions", "group")),
+        Entry("trash", _("Trash"), ("trash",)),
+        Entry("workspace", _("Workspace"), ("workspace",)),
+        Entry("plans", _("Plans"), ("plan",)),
+        Entry("my-agents", _("My agents"), ("my-agents",)),
+        Entry("console-actions", _("Console"), ("console-",)),
+        Entry("audit-search", _("Audit"), ("audit-",)),
+    ]
+
+
+def _console() -> list[Entry]:
+    return [
+        Entry("console-actions", _("All actions"), ("console-actions",)),
+        Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
+        Entry("console-tools", _("Tools"), ("console-tools",)),
+        Entry("console-agents", _("Agents"), ("console-agents",)),
+        Entry("console-people", _("People"), ("console-people",)),
+    ]
+
+
+def _links(entries: list[Entry], actor: Actor, endpoint: str) -> list[dict[str, Any]]:
+    """Return what the actor may open and what exists."""
+    links = []
+    for entry in entries:
+        if judge(entry.endpoint, "GET", actor) is not Verdict.ALLOWED:
+            continue
+        try:
+            url = reverse(entry.endpoint)
+        except NoReverseMatch:
+            continue  # listed in the table, not built in this deployment
+        links.append({"url": url, "label": entry.label, "current": entry.here(endpoint)})
+    return links
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Return the navigation of whoever looks: only what the role may open."""
+    actor: Actor = getattr(request, "actor", NOBODY)
+    if actor.is_nobody:
+        return {"actor": NOBODY, "navigation": [], "subnavigation": []}
+    endpoint = endpoint_of(request.resolver_match)
+    console = _links(_console(), actor, endpoint) if endpoint.startswith("console-") else []
+    return {"actor": actor, "navigation": _links(_main(), actor, endpoint), "subnavigation": console}

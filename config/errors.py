@@ -1,1 +1,254 @@
 """Which HTTP status does each refusal become? One table for the API and for pages."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from django.core import exceptions as core
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework import exceptions as drf
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+
+from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
+from sideeffects.transitions import TransitionError
+
+API = "/api/"
+_UNREAD = {400, 405, 413}  # nothing of the body is read for these: reading it may be what failed
+PROBLEM_JSON = "application/problem+json"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a class of errors is answered: `slug` names it in the address of its explanation."""
+
+    slug: str
+    status: int
+    title: Any
+    detail: Any = ""  # said instead of the error's own words, where those are not for people
+
+
+_t = gettext_lazy
+_NOT_FOUND = Refusal(
+    "not-found", 404, _t("Not found"), _t("There is nothing at this address, or it is not yours to see.")
+)
+_UNREADABLE = Refusal(
+    "bad-request", 400, _t("Not readable"), _t("The request holds characters that nothing can store.")
+)
+_FAULT = Refusal("fault", 500, _t("A fault of ours"), _t("It has been written down. Nothing was half done."))
+_CSRF = Refusal(
+    "form-too-old", 403, _t("This form is no longer valid"), _t("Nothing was done. Open the page again and repeat it.")
+)
+_TOO_LARGE = Refusal("too-large", 413, _t("Too large"), _t("The body is larger than this console takes."))
+
+# Looked up along the class's bases, so the nearest entry wins.
+TABLE: dict[type[Exception], Refusal] = {
+    # Ours
+    BadBodyError: Refusal("bad-body", 400, _t("The body cannot be read")),
+    BodyTooLargeError: _TOO_LARGE,
+    TransitionError: Refusal("not-possible-now", 409, _t("Not possible now")),
+    # The frameworks'
+    Http404: _NOT_FOUND,
+    core.ObjectDoesNotExist: _NOT_FOUND,
+    core.PermissionDenied: Refusal("forbidden", 403, _t("Not for you"), _t("Your role does not open this.")),
+    core.RequestDataTooBig: _TOO_LARGE,
+    core.TooManyFieldsSent: _TOO_LARGE,
+    core.TooManyFilesSent: _TOO_LARGE,
+    core.SuspiciousOperation: _UNREADABLE,
+    core.BadRequest: _UNREADABLE,
+    MultiPartParserError: _UNREADABLE,
+    drf.ParseError: Refusal("bad-body", 400, _t("The body cannot be read")),
+    drf.ValidationError: Refusal("invalid", 400, _t("Something in it cannot be right"), _t("See errors.")),
+    drf.NotAuthenticated: Refusal("signed-out", 401, _t("Not signed in")),
+    drf.AuthenticationFailed: Refusal("signed-out", 401, _t("Not signed in")),
+    drf.PermissionDenied: Refusal("forbidden", 403, _t("Not for you")),
+    drf.NotFound: _NOT_FOUND,
+    drf.MethodNotAllowed: Refusal("method-not-allowed", 405, _t("Not this method")),
+    drf.NotAcceptable: Refusal("not-acceptable", 406, _t("Only JSON is answered here")),
+    drf.UnsupportedMediaType: Refusal("unsupported-media-type", 415, _t("Only JSON is read here")),
+    drf.Throttled: Refusal("too-many", 429, _t("Too many requests")),
+}
+
+
+def refusal_of(exc: BaseException) -> Refusal | None:
+    """Return how this error is answered, or None: then it is a fault."""
+    return next((TABLE[base] for base in type(exc).__mro__ if base in TABLE), None)
+
+
+def refusals() -> list[Refusal]:
+    """Return every kind of refusal once, for the help page."""
+    known = {refusal.slug: refusal for refusal in (*TABLE.values(), _CSRF, _FAULT)}
+    return sorted(known.values(), key=lambda refusal: refusal.slug)
+
+
+# -- What is said -------------------------------------------------------------------------------------------------
+
+
+def _detail(exc: BaseException, refusal: Refusal) -> str:
+    return str(refusal.detail) or str(getattr(exc, "detail", None) or exc)
+
+
+def _members(exc: BaseException) -> dict[str, Any]:
+    """Return what the error itself tells: its public attributes, or every bad member of what was sent."""
+    if isinstance(exc, drf.ValidationError):
+        return {"errors": _flat(exc.detail, "")}
+    if type(exc).__module__.split(".")[0] in {"django", "rest_framework"}:
+        return {}
+    return {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON can say it; a row is named by its key."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Model):
+        return str(value.pk)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _flat(detail: Any, path: str) -> list[dict[str, str]]:
+    """Return DRF's nested errors as a list that names each bad member, e.g. `effects[3].id`."""
+    if isinstance(detail, Mapping):
+        return [line for key, item in detail.items() for line in _flat(item, _below(path, key))]
+    if isinstance(detail, list | tuple):
+        nested = any(isinstance(item, Mapping | list | tuple) for item in detail)
+        places = [_below(path, index) if nested else path for index in range(len(detail))]
+        return [line for place, item in zip(places, detail, strict=True) for line in _flat(item, place)]
+    return [{"member": path, "detail": str(detail)}]
+
+
+def _below(path: str, key: Any) -> str:
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if key == "non_field_errors":
+        return path
+    return f"{path}.{key}" if path else str(key)
+
+
+# -- API ----------------------------------------------------------------------------------------------------------
+
+
+def _body(exc: BaseException, refusal: Refusal) -> dict[str, Any]:
+    return {
+        **_members(exc),
+        "type": f"{reverse('help')}#{refusal.slug}",
+        "title": str(refusal.title),
+        "status": refusal.status,
+        "detail": _detail(exc, refusal),
+    }
+
+
+def _headers(exc: BaseException) -> dict[str, str]:
+    found = {"WWW-Authenticate": getattr(exc, "auth_header", None), "Retry-After": getattr(exc, "wait", None)}
+    return {name: str(value) for name, value in found.items() if value}
+
+
+def problem(exc: Exception, _context: Mapping[str, Any]) -> Response | None:
+    """Answer an API error as an RFC 9457 problem; a fault is raised again and becomes `fault` below."""
+    refusal = refusal_of(exc)
+    if refusal is None:
+        return None
+    return Response(_body(exc, refusal), refusal.status, headers=_headers(exc), content_type=PROBLEM_JSON)
+
+
+def _json(exc: BaseException, refusal: Refusal) -> HttpResponse:
+    body = JSONRenderer().render(_body(exc, refusal))
+    return HttpResponse(body, PROBLEM_JSON, refusal.status, headers=_headers(exc))
+
+
+# -- Pages --------------------------------------------------------------------------------------------------------
+
+
+def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:
+    """Answer an error that the table knows, on a page or as a problem, as the address asks."""
+    refusal = refusal_of(exc) or _FAULT
+    return _json(exc, refusal) if request.path.startswith(API) else _page(request, exc, refusal)
+
+
+def _page(request: HttpRequest, exc: BaseException, refusal: Refusal) -> HttpResponse:
+    context = {
+        "title": refusal.title,
+        "detail": _detail(exc, refusal),
+        "status": refusal.status,
+        "slug": refusal.slug,
+        "typed": [] if refusal.status in _UNREAD or refusal is _CSRF else _typed(request),
+        "back": request.get_full_path() if request.method == "POST" else "",
+    }
+    return render(request, "refused.html", context, status=refusal.status)
+
+
+def _typed(request: HttpRequest) -> list[str]:
+    """Return the words a person typed into the refused form, so that none are lost; never a password."""
+    if request.method != "POST":
+        return []
+    hidden = {"csrfmiddlewaretoken", "password", "next"}
+    texts = [str(value) for key, value in request.POST.items() if key not in hidden]
+    return [text for text in texts if " " in text.strip()]
+
+
+class RefusalMiddleware:
+    """Turns refusals that services raise into pages, as `problem` turns them into API answers."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Go on; only exceptions matter here."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Answer what the table knows; a fault stays a fault."""
+        return answer(request, exception) if refusal_of(exception) else None
+
+
+# -- What Django calls itself ---------------------------------------------------------------------------------------
+
+
+def unreadable(request: HttpRequest) -> HttpResponse:
+    """Answer 400 without reading the session, whose key may be what is unreadable."""
+    if request.path.startswith(API):
+        return _json(core.BadRequest(), _UNREADABLE)
+    context = {"title": _UNREADABLE.title, "detail": _UNREADABLE.detail, "status": 400, "slug": _UNREADABLE.slug}
+    return HttpResponse(render_to_string("refused.html", context), status=400)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 400, or 413 where too much was sent."""
+    return answer(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 403."""
+    return answer(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404 in the same words whether a thing does not exist or is another's."""
+    return answer(request, exception)
+
+
+def fault(request: HttpRequest) -> HttpResponse:
+    """Answer 500 without asking anything that may be what is broken."""
+    if request.path.startswith(API):
+        return _json(Exception(), _FAULT)
+    context = {"title": _FAULT.title, "detail": _FAULT.detail, "status": 500, "slug": _FAULT.slug}
+    return HttpResponse(render_to_string("refused.html", context), status=500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  (Django names it; it is for developers and is not shown)
+    """Answer a form whose token does not fit."""
+    if request.path.startswith(API):
+        return _json(Exception(), _CSRF)
+    return _page(request, Exception(_("The form's token does not fit.")), _CSRF)

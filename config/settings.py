@@ -130,6 +130,9 @@ AXES_FAILURE_LIMIT = env.number("TAKEBACK_LOGIN_TRIES", 5, least=1)
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # a stranger's failures never lock the person out elsewhere
 AXES_VERBOSE = False
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "config.views.locked_out"
+CSRF_FAILURE_VIEW = "config.errors.csrf_failure"
 
 # -- API ----------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -138,7 +141,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["config.access.TablePermission"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["sideeffects.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.errors.problem",

@@ -1,8 +1,22 @@
 """Which address leads where?"""
 
+from django.contrib import admin
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
+
+from config import views
+
+handler400 = "config.errors.bad_request"
+handler403 = "config.errors.forbidden"
+handler404 = "config.errors.not_found"
+handler500 = "config.errors.fault"
 
 urlpatterns = [
     path("", include("sideeffects.urls")),
     path("audit/", include("audit.urls")),
+    path("login", views.LogIn.as_view(), name="login"),
+    path("logout", LogoutView.as_view(), name="logout"),
+    path("enter", views.enter, name="enter"),
+    path("help", views.help_page, name="help"),
+    path("admin/", admin.site.urls),
 ]

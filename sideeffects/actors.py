@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from django.http import HttpRequest
+
 from audit.events import Party
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ SCOPES = ("record", "propose", "execute", "revoke-own", "read")
 def party_of(user: Any) -> Party:
     """Return how the log names a person."""
     return Party("user", str(user.pk), user.get_username())
+
+
+class NobodyError(Exception):
+    """Whoever asks is not signed in, so the log could not name them."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,16 @@ class Actor:
     @property
     def party(self) -> Party:
         """Return how the log names whoever acts: never the person an agent acts for (A9)."""
+        if self.is_nobody:
+            raise NobodyError
         if self.token is not None:
             return Party("agent", str(self.token.agent_id), self.token.agent.name)
         return Party("system", self.system, self.system) if self.user is None else party_of(self.user)
+
+    @property
+    def is_nobody(self) -> bool:
+        """Say whether nobody is signed in: neither a person, nor an agent, nor the system."""
+        return self.user is None and not self.system
 
     @property
     def is_person(self) -> bool:
@@ -54,6 +67,16 @@ class Actor:
     def owns(self, owner_id: Any) -> bool:
         """Say whether what belongs to `owner_id` belongs to whoever asks, or to whom the agent acts for."""
         return self.user is not None and self.user.pk == owner_id
+
+
+NOBODY = Actor()
+
+
+class ActorRequest(HttpRequest):
+    """A request that passed the access table, which has set who asks (and htmx's middleware, whether htmx does)."""
+
+    actor: Actor
+    htmx: Any
 
 
 def person(user: Any) -> Actor:

@@ -1,0 +1,34 @@
+"""What does the log-in form accept?"""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+
+DEMO_MAIL = "@demo.takeback.invalid"  # the mark of a made-up person; `.invalid` can be nobody's address
+_LOOPBACK = ("127.", "::1", "::ffff:127.")
+_FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_VIA")
+
+
+def may_enter(request: HttpRequest) -> bool:
+    """Say whether demonstration people may be used: with demo data, from this very machine, through no proxy."""
+    address = str(request.META.get("REMOTE_ADDR", ""))
+    direct = not any(header in request.META for header in _FORWARDED)
+    return bool(settings.DEMO) and direct and address.startswith(_LOOPBACK)
+
+
+def is_demo(user: Any) -> bool:
+    """Say whether the person is made up for the demonstration."""
+    return str(getattr(user, "email", "")).endswith(DEMO_MAIL)
+
+
+class LogInForm(AuthenticationForm):
+    """Name and password; a made-up person's opens nothing outside the demonstration, in the same words."""
+
+    def confirm_login_allowed(self, user: User) -> None:
+        """Refuse closed accounts, and demonstration people from elsewhere."""
+        super().confirm_login_allowed(user)
+        if is_demo(user) and not (self.request and may_enter(self.request)):
+            raise self.get_invalid_login_error()

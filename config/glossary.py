@@ -1,0 +1,60 @@
+"""What does each word on the pages mean? One word per idea."""
+
+from django.utils.translation import gettext_lazy as _
+
+# In the order in which a newcomer meets them.
+WORDS = (
+    ("agent", _("agent"), _("A program that acts for a person. It has tokens, never a password or a role.")),
+    ("tool", _("tool, target"), _("What an agent called; the system that holds the result.")),
+    ("effect", _("side effect"), _("One object that a tool call created, changed or deleted.")),
+    (
+        "group",
+        _("action (compensation group)"),
+        _("All side effects of one tool call. Taking back any of them takes back all of them."),
+    ),
+    ("principal", _("principal"), _("The first object of an action, the one it is about. It is marked ◆.")),
+    (
+        "class",
+        _("class"),
+        _(
+            "How far a revoke can get. none: it cannot be taken back. local_compensate: taken back here and now, "
+            "restorable. governed_external: another system is asked, and decides."
+        ),
+    ),
+    ("revoke", _("revoke"), _("Take back what an agent did.")),
+    ("revocation", _("revocation"), _("One asking: who, when, why, which actions.")),
+    ("restore", _("restore"), _("Change your mind about a revocation: exactly what it removed comes back.")),
+    ("trash", _("trash"), _("Where restorable things lie until their date.")),
+    ("declaration", _("declaration"), _("What a call says it wrote. What was declared is what is known.")),
+    ("conflict", _("conflict"), _("Two declarations for the same call that disagree. A person resolves it.")),
+    ("in-flight", _("in flight"), _("A call that has not landed: nobody knows yet what it wrote.")),
+    (
+        "requested",
+        _("requested"),
+        _("Another system has been asked to undo something. It is not revoked: the outcome is there, not here."),
+    ),
+    ("unknown", _("unknown"), _("A request may or may not have arrived. Silence is never taken for a yes.")),
+    ("gone", _("was already gone"), _("When it was to be taken back it was not there any more, and not by this.")),
+    ("stale", _("stale"), _("Unresolved for longer than its threshold.")),
+    (
+        "record",
+        _("record"),
+        _("One entry of the log. It is written together with the change it tells of, or not at all."),
+    ),
+    ("seal", _("seal"), _("A record's place in the chain. A record that is not sealed yet is named so.")),
+    ("owner", _("owner"), _("For whom an agent acted. Everyone sees and takes back their own.")),
+    (
+        "admin",
+        _("role admin"),
+        _("Takes back anyone's actions, with a typed reason; looks after people, agents and tools."),
+    ),
+    ("auditor", _("role auditor"), _("Reads the log and has it verified. Changes nothing.")),
+    (
+        "scope",
+        _("scope"),
+        _(
+            "What a token allows its agent: record, propose, execute, revoke-own, read. "
+            "Restoring and every other judgment are for persons."
+        ),
+    ),
+)

@@ -1,0 +1,59 @@
+"""How do pages write times and other people's words?"""
+
+import unicodedata
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+register = template.Library()
+
+_STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # controls, formats (bidirectional among them), surrogates, breaks
+
+
+@register.filter
+def iso(at: datetime) -> str:
+    """Return the moment as machines read it, in UTC."""
+    return at.astimezone(UTC).isoformat()
+
+
+@register.filter
+def absolute(at: datetime) -> str:
+    """Return the moment in the reader's zone, which is named."""
+    local = timezone.localtime(at)
+    return f"{date_format(local, 'j M Y, H:i:s')} {local.tzname()}"
+
+
+@register.filter
+def ago(at: datetime) -> str:
+    """Return the age in its two largest units, e.g. `2 d 4 h ago`; what lies ahead as `in 3 h`."""
+    distance = timezone.now() - at  # noqa: TID251  (pages are faces)
+    words = span(abs(distance))
+    if distance < timedelta(0):
+        return _("in {span}").format(span=words)
+    return _("{span} ago").format(span=words)
+
+
+def span(length: timedelta) -> str:
+    """Return a length of time in its two largest units."""
+    rest, parts = int(length.total_seconds()), []
+    for seconds, unit in _STEPS:
+        count, rest = divmod(rest, seconds)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:1] if parts and parts[0].endswith((" s", " min")) else parts[:2]) or f"0 {_STEPS[-1][1]}"
+
+
+@register.filter
+def inert(text: object) -> SafeString:
+    """Return another's words so that they can do nothing: escaped, isolated, and every invisible character shown."""
+    return format_html("<bdi>{}</bdi>", "".join(_visible(character) for character in str(text)))
+
+
+def _visible(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _INVISIBLE else character

@@ -1,0 +1,48 @@
+// Conveniences only: everything works without this file.
+"use strict";
+(() => {
+  const typing = (node) => node.closest("input, textarea, select, [contenteditable]");
+  const items = () => [...document.querySelectorAll("main .action h3 a, main tbody tr a:first-of-type")]
+    .filter((link, at, all) => all.findIndex((other) => other.closest("tr, .action") === link.closest("tr, .action")) === at);
+
+  const move = (step) => {
+    const all = items();
+    const here = all.findIndex((link) => link.closest("tr, .action")?.contains(document.activeElement));
+    all[Math.min(Math.max(here + step, 0), all.length - 1)]?.focus();
+  };
+
+  const keys = {
+    "/": () => (document.querySelector("main input[type=search]") ?? document.querySelector("main input:not([type=hidden])"))?.focus(),
+    j: () => move(1),
+    k: () => move(-1),
+    "?": () => document.getElementById("keys")?.showModal(),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    const act = keys[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    act();
+  });
+
+  // The same words as the server's: the two largest units.
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const span = (seconds) => {
+    const parts = [];
+    for (const [size, unit] of units) {
+      const count = Math.floor(seconds / size);
+      seconds -= count * size;
+      if (count) parts.push(`${count} ${unit}`);
+    }
+    return (/ (s|min)$/.test(parts[0] ?? "") ? parts.slice(0, 1) : parts.slice(0, 2)).join(" ") || "0 s";
+  };
+  const age = () => {
+    if (document.documentElement.lang !== "en") return;
+    for (const node of document.querySelectorAll("time[data-age]")) {
+      const seconds = Math.trunc((Date.now() - Date.parse(node.dateTime)) / 1000);
+      const words = seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`;
+      if (node.firstElementChild && node.firstElementChild.textContent !== words) node.firstElementChild.textContent = words;
+    }
+  };
+  setInterval(age, 15000);
+})();
