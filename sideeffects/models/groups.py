@@ -9,10 +9,10 @@ from uuid6 import uuid7
 
 from sideeffects.models.people import Agent
 from sideeffects.models.tools import Target, ToolVersion
-from sideeffects.transitions import EffectState, GroupState, Operation, RevokeClass, Standing
+from sideeffects.transitions import EffectState, GroupState, Member, Operation, RevokeClass
 
 
-def _choices(enum: type[GroupState | EffectState | Operation | RevokeClass | Standing]) -> list[tuple[str, str]]:
+def _choices(enum: type[GroupState | EffectState | Operation | RevokeClass]) -> list[tuple[str, str]]:
     return [(item.value, item.value) for item in enum]
 
 
@@ -42,6 +42,7 @@ class Group(models.Model):
     generation = models.PositiveIntegerField(default=0)
     again_after_revoke = models.BooleanField(default=False)
     repeats = models.PositiveIntegerField(default=0)
+    declarations_not_kept = models.PositiveIntegerField(default=0)
 
     state = models.CharField(max_length=8, choices=_choices(GroupState))
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -125,6 +126,10 @@ class Effect(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
+
+    def as_member(self) -> Member:
+        """Return as much as its group's name depends on."""
+        return Member(RevokeClass(self.revoke_class), EffectState(self.state), restored=self.restored_at is not None)
 
 
 class Declaration(models.Model):

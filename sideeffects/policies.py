@@ -1,0 +1,135 @@
+"""May this person, or this agent, do this? Apart from whether it is possible now, which `transitions` decides."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from sideeffects.actors import Actor
+from sideeffects.models import Group, Revocation
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+Authority = Revocation.Authority
+
+
+class NotFoundError(Exception):
+    """It is not there, or not theirs: the answer is the same."""
+
+    def __init__(self, what: str, key: str) -> None:
+        self.what, self.key = what, key
+        super().__init__(f"There is no {what} {key} that you may see.")
+
+
+class ForPersonsOnlyError(Exception):
+    """A judgment: an agent may not make it."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+        super().__init__(f"To {action} is a person's decision; an agent cannot do it.")
+
+
+class ReadOnlyError(Exception):
+    """An auditor reads and changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("An auditor only reads; the owner or an admin can do this.")
+
+
+class ReasonRequiredError(Exception):
+    """Acting on what belongs to another needs a typed reason."""
+
+    def __init__(self) -> None:
+        self.member = "reason"
+        super().__init__("This belongs to someone else: say why, in a few words.")
+
+
+class ScopeMissingError(Exception):
+    """The agent's token does not carry the scope."""
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__(f"This token does not have the scope {scope}.")
+
+
+class RevokeCapError(Exception):
+    """An agent has revoked as much as it may without a person."""
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        super().__init__(f"An agent may revoke {cap} actions an hour; a person has to go on from here.")
+
+
+REFUSALS = (
+    NotFoundError,
+    ForPersonsOnlyError,
+    ReadOnlyError,
+    ReasonRequiredError,
+    ScopeMissingError,
+    RevokeCapError,
+)
+
+
+def visible_groups(by: Actor) -> "QuerySet[Group]":
+    """Return the groups that this actor may see: one's own; all for admin and auditor; an agent's own for an agent."""
+    if by.is_admin or by.is_auditor:
+        return Group.objects.all()
+    if by.user is None:
+        return Group.objects.none()
+    own = Group.objects.filter(owner=by.user)
+    return own if by.token is None else own.filter(agent=by.token.agent_id)
+
+
+def check_may_record(by: Actor) -> None:
+    """Let through agents with the scope `record`, and the system on an owner's behalf; raises ScopeMissingError."""
+    if by.token is not None and "record" not in by.token.scopes:
+        raise ScopeMissingError("record")
+
+
+def check_may_report_on(by: Actor, group: Group) -> None:
+    """Let through the agent that opened the group, for its owner; raises NotFoundError, ScopeMissingError."""
+    if by.token is None or not by.owns(group.owner_id) or by.token.agent_id != group.agent_id:
+        raise NotFoundError("group", str(group.pk))
+    check_may_record(by)
+
+
+def check_may_revoke(by: Actor, group: Group, *, reason: str) -> Authority:
+    """Return the authority on which a revoke of this group rests.
+
+    Raises NotFoundError (not theirs), ScopeMissingError (agent), ReasonRequiredError (admin on another's).
+    """
+    if by.token is not None:
+        if not by.owns(group.owner_id) or by.token.agent_id != group.agent_id:
+            raise NotFoundError("group", str(group.pk))
+        if "revoke-own" not in by.token.scopes:
+            raise ScopeMissingError("revoke-own")
+        return Authority.AGENT
+    return _persons_authority(by, group, reason=reason)
+
+
+def check_may_restore(by: Actor, group: Group, *, reason: str) -> Authority:
+    """Return the authority on which a restore rests; raises as `check_may_revoke`, and ForPersonsOnlyError."""
+    if not by.is_person:
+        raise ForPersonsOnlyError("restore")
+    return _persons_authority(by, group, reason=reason)
+
+
+def _persons_authority(by: Actor, group: Group, *, reason: str) -> Authority:
+    if by.owns(group.owner_id):
+        return Authority.OWNER
+    if not by.is_admin:
+        raise ReadOnlyError if by.is_auditor else NotFoundError("group", str(group.pk))
+    if not reason:
+        raise ReasonRequiredError
+    return Authority.ADMIN
+
+
+def check_agent_cap(by: Actor, *, more: int, now: datetime) -> None:
+    """Hold an agent to its revokes an hour, its row locked by the caller; raises RevokeCapError."""
+    if by.token is None:
+        return
+    cap = settings.AGENT_REVOKES_PER_HOUR
+    used = Revocation.objects.filter(agent=by.token.agent_id, asked_at__gt=now - timedelta(hours=1)).count()
+    if used + more > cap:
+        raise RevokeCapError(cap)

@@ -1,0 +1,71 @@
+"""What did a revoke or a restore come to, group by group?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from sideeffects.models import Effect, Group
+from sideeffects.transitions import GroupState, Outcome, Standing, is_complete, standing_of, weakest
+
+
+@dataclass(frozen=True)
+class MemberAnswer:
+    """One member: where it stands now, and what this asking did about it."""
+
+    effect: Effect
+    outcome: Outcome
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One group: `already` where this asking found nothing left to do; `record` is what stands on the log of it."""
+
+    group: Group
+    members: Sequence[MemberAnswer]
+    conflict_open: bool
+    record: Any = None
+    already: bool = False
+    counts: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", dict(Counter(member.outcome.value for member in self.members)))
+
+    def recorded_as(self, record: Any) -> "Answer":
+        """Return this answer with its audit record."""
+        return replace(self, record=record)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the weakest member's outcome."""
+        return weakest(member.outcome for member in self.members)
+
+    @property
+    def complete(self) -> bool:
+        """Say whether everything declared is undone; see `transitions.is_complete`."""
+        members = [member.effect.as_member() for member in self.members]
+        return is_complete(GroupState(self.group.state), members, conflict_open=self.conflict_open)
+
+    @property
+    def standing(self) -> Standing:
+        """Return what the group is called now."""
+        members = [member.effect.as_member() for member in self.members]
+        return standing_of(GroupState(self.group.state), members, conflict_open=self.conflict_open)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One group's answer, or the refusal that left it as it was."""
+
+    group: UUID
+    answer: Answer | None = None
+    refusal: Exception | None = None
+
+    def unwrap(self) -> Answer:
+        """Return the answer; raises the refusal."""
+        if self.answer is None:
+            assert self.refusal is not None
+            raise self.refusal
+        return self.answer

@@ -1,0 +1,169 @@
+"""Execute a tool of this process: its rows, their record and its landing are one transaction."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from sideeffects import policies
+from sideeffects.actors import Actor
+from sideeffects.declarations import Declared
+from sideeffects.models import Group, ToolVersion
+from sideeffects.services import record
+from sideeffects.services.declare import version_of
+from sideeffects.services.land import NewEffect, Recorded, end, settle
+from sideeffects.targets.registry import adapter_for
+from sideeffects.tools import Call, Contract, RegisteredTool, Written
+from sideeffects.transitions import GroupState, Operation, RevokeClass
+
+logger = logging.getLogger(__name__)
+
+
+class ArgumentsError(Exception):
+    """The arguments do not fit the tool; `errors` maps members to sentences, as deep as they lie."""
+
+    def __init__(self, errors: Mapping[str, Any]) -> None:
+        self.errors = errors
+        super().__init__("The arguments do not fit this tool; nothing has happened.")
+
+
+class InProgressError(Exception):
+    """The same call runs at this moment."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = str(group.pk)
+        super().__init__("The same call is in progress; ask again when it has ended.")
+
+
+class RevokedBeforeError(Exception):
+    """A person took this back and has not restored it."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = str(group.pk)
+        super().__init__(
+            "A person asked to revoke this and has not restored it. A new Idempotency-Key says that it is meant."
+        )
+
+
+class ToolFailedError(Exception):
+    """The tool's function raised; everything it wrote is undone."""
+
+    def __init__(self, tool: str, group: Group) -> None:
+        self.tool, self.group = tool, str(group.pk)
+        super().__init__(f"{tool} failed; nothing was written. The same call may be tried again.")
+
+
+class LeaseLostError(Exception):
+    """The call took longer than its lease, and another try has taken it over."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = str(group.pk)
+        super().__init__("This try outlived its lease and another has taken over; this one wrote nothing.")
+
+
+def execute(*, tool: RegisteredTool, call: record.ToolCall, owner: Any, by: Actor, now: datetime) -> Recorded:
+    """Run a registered tool once for its key, and land it with what it wrote.
+
+    Raises ScopeMissingError, ArgumentsError, ToolBlockedError, KeyReusedError, InProgressError, RevokedBeforeError,
+    ToolFailedError. Writes `group_opened`, then `group_landed` or `call_failed`.
+    """
+    policies.check_may_record(by)
+    arguments = _checked(tool, call.arguments)
+    key = record.key_of(call, owner=owner, by=by)
+    with transaction.atomic():
+        version = version_of(call.tool, by=by, now=now)
+    record.check_not_blocked(call, version, owner=owner, by=by, now=now)
+    try:
+        with transaction.atomic():
+            group, mine = _lease(call, key=key, version=version, owner=owner, by=by, now=now)
+    except IntegrityError:  # a twin opened it first; this one now finds it
+        with transaction.atomic():
+            group, mine = _lease(call, key=key, version=version, owner=owner, by=by, now=now)
+    if not mine:
+        return Recorded("replayed", group)
+    return _run(tool, group, arguments, owner=owner, by=by, now=now)
+
+
+def _checked(tool: RegisteredTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if tool.arguments is None:
+        return dict(arguments)
+    serializer = tool.arguments(data=arguments)
+    unknown = {name: ["This tool has no such argument."] for name in arguments if name not in serializer.fields}
+    if not serializer.is_valid() or unknown:
+        raise ArgumentsError({**serializer.errors, **unknown})
+    return dict(serializer.validated_data)
+
+
+def _lease(
+    call: record.ToolCall, *, key: str, version: ToolVersion | None, owner: Any, by: Actor, now: datetime
+) -> tuple[Group, bool]:
+    """Return the open group with a lease of this try's own, or the landed one that this call replays."""
+    until = now + timedelta(seconds=settings.CALL_LEASE_SECONDS)
+    group = record.latest(key, owner=owner)
+    if group is None:
+        group = record.open_group(
+            call,
+            key=key,
+            version=version,
+            source=record.Source.EXECUTED,
+            owner=owner,
+            by=by,
+            now=now,
+            lease_until=until,
+        )
+        record.log_opened(group, by=by, now=now)
+        return group, True
+    record.check_same_call(group, call)
+    if group.state == GroupState.LANDED:
+        if group.revocations.filter(restored_at=None).exists():
+            raise RevokedBeforeError(group)
+        return group, False
+    if group.lease_until is not None and group.lease_until > now:
+        raise InProgressError(group)
+    group.lease_until = until
+    group.save(update_fields=["lease_until"])
+    return group, True
+
+
+def _run(
+    tool: RegisteredTool, group: Group, arguments: dict[str, Any], *, owner: Any, by: Actor, now: datetime
+) -> Recorded:
+    assert tool.function is not None
+    try:
+        with transaction.atomic():
+            row = (
+                Group.objects.select_for_update(of=("self",))
+                .select_related("owner", "tool_version__target")
+                .get(pk=group.pk)
+            )
+            if row.state != GroupState.OPEN or row.lease_until != group.lease_until:
+                raise LeaseLostError(row)
+            written = tool.function(arguments, Call(owner=owner, now=now))
+            return settle(row, [_new_effect(item, row) for item in written], by=by, now=now)
+    except LeaseLostError:
+        raise
+    except Exception as error:
+        logger.error("%s failed with %s", tool.name, type(error).__name__)  # noqa: TRY400  (its text may hold arguments)
+        with transaction.atomic():
+            row = Group.objects.select_for_update(of=("self",)).select_related("owner").get(pk=group.pk)
+            if row.state == GroupState.OPEN and row.lease_until == group.lease_until:
+                end(row, "fail", reason=f"{tool.name} raised {type(error).__name__}", by=by, now=now)
+        raise ToolFailedError(tool.name, group) from None
+
+
+def _new_effect(written: Written, group: Group) -> NewEffect:
+    """Give an object its own class: local where this process wrote it and can take it back, else its contract's."""
+    declared = Declared(written.type, written.id, written.operation, written.title, written.version)
+    version = group.tool_version
+    assert version is not None
+    if written.external:
+        contract = Contract.from_json(version.contract)
+        revoke_class, reason = contract.classify(written.operation)
+        return NewEffect(declared, revoke_class, reason, version.target)
+    adapter_for(written.type)
+    if written.operation is not Operation.CREATE:
+        return NewEffect(declared, RevokeClass.NONE, f"No way back is declared for {written.operation.value}")
+    return NewEffect(declared, RevokeClass.LOCAL)

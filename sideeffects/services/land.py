@@ -1,0 +1,202 @@
+"""Settle what a call wrote: land it with its effects, or take the agent's word that it failed or was lost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+
+from audit import log
+from sideeffects import policies
+from sideeffects.actors import Actor, party_of
+from sideeffects.declarations import Declared, declaration_digest
+from sideeffects.models import Declaration, Effect, Group, Target
+from sideeffects.services import compare
+from sideeffects.tools import NOT_DECLARED, Contract
+from sideeffects.transitions import GroupState, RevokeClass, group_after
+
+
+@dataclass(frozen=True)
+class NewEffect:
+    """One declared object with the class that its tool's contract gives it."""
+
+    declared: Declared
+    revoke_class: RevokeClass
+    reason: str = ""
+    target: Target | None = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What recording came to: `result` is recorded, opened, replayed, conflict or failed (then there is no group)."""
+
+    result: str
+    group: Group | None = None
+    conflict: Declaration | None = None
+
+    def check_agrees(self) -> "Recorded":
+        """Return itself; raises DeclarationConflictError where the declaration differs from the one held."""
+        if self.result == "conflict" and self.group is not None and self.conflict is not None:
+            raise DeclarationConflictError(self.group, self.conflict)
+        return self
+
+
+class DeclarationConflictError(Exception):
+    """A repeat declared something else; both declarations are kept, and a person decides."""
+
+    def __init__(self, group: Group, declaration: Declaration) -> None:
+        self.group, self.conflict, self.difference = str(group.pk), declaration.digest, declaration.difference
+        super().__init__("This call was declared before with other effects. Both are kept; a person has to decide.")
+
+
+class NotReportedError(Exception):
+    """The call runs here; its landing is not an agent's to report."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = str(group.pk)
+        super().__init__("This tool runs here, so its outcome is recorded here and cannot be reported.")
+
+
+def classified(effects: Sequence[Declared], contract: Contract | None, target: Target | None) -> list[NewEffect]:
+    """Give each *reported* object its class: never local, since only this process' own writes are (V3, R4)."""
+    result = []
+    for declared in effects:
+        revoke_class, reason = (RevokeClass.NONE, NOT_DECLARED)
+        if contract is not None and contract.revoke_class is not RevokeClass.LOCAL:
+            revoke_class, reason = contract.classify(declared.operation)
+        result.append(NewEffect(declared, revoke_class, reason, target))
+    return result
+
+
+def land(*, group: UUID, effects: Sequence[Declared], by: Actor, now: datetime) -> Recorded:
+    """Land an open or lost call with what it declares; a landed one is compared (replay or conflict).
+
+    Raises NotFoundError, NotReportedError, TransitionError. Writes `group_landed` or `declaration_differed`.
+    """
+    with transaction.atomic():
+        row = _locked(group, by=by)
+        version = row.tool_version
+        contract = Contract.from_json(version.contract) if version else None
+        new = classified(effects, contract, version.target if version else None)
+        return settle(row, new, by=by, now=now)
+
+
+def fail(*, group: UUID, reason: str, by: Actor, now: datetime) -> Group:
+    """Take the agent's word that an open call wrote nothing; its key is free again. Writes `call_failed`."""
+    with transaction.atomic():
+        return end(_locked(group, by=by), "fail", reason=reason, by=by, now=now)
+
+
+def lose(*, group: UUID, reason: str, by: Actor, now: datetime) -> Group:
+    """Take the agent's word that it lost track of an open call, which may still land. Writes `call_lost`."""
+    with transaction.atomic():
+        return end(_locked(group, by=by), "lose", reason=reason, by=by, now=now)
+
+
+def _locked(group: UUID, *, by: Actor) -> Group:
+    row = Group.objects.select_for_update(of=("self",)).select_related("owner").filter(pk=group).first()
+    if row is None:
+        raise policies.NotFoundError("group", str(group))
+    policies.check_may_report_on(by, row)
+    if row.source == Group.Source.EXECUTED:
+        raise NotReportedError(row)
+    return row
+
+
+def end(group: Group, action: str, *, reason: str, by: Actor, now: datetime) -> Group:
+    """Move a locked open group by `fail` or `lose`; a repeat of the same word changes nothing."""
+    state = GroupState(group.state)
+    if (state, action) in {(GroupState.FAILED, "fail"), (GroupState.LOST, "lose")}:
+        return group
+    group.state = group_after(state, action)
+    group.ended_at, group.reason, group.lease_until = now, reason[:1000], None
+    group.save(update_fields=["state", "ended_at", "reason", "lease_until"])
+    entry = log.Entry(
+        action="call_failed" if action == "fail" else "call_lost",
+        target=("group", str(group.pk)),
+        actor=by.party,
+        owner=party_of(group.owner),
+        group=str(group.pk),
+        data={"tool": group.tool, "reason": group.reason},
+    )
+    log.append([entry], now=now)
+    return group
+
+
+def settle(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetime, occurrence: int = 0) -> Recorded:
+    """Hold the first declaration of a locked group; compare any later one with it.
+
+    `occurrence` is how often this very declaration stands in the source that is read (an import, which may be read
+    again); 0 counts one more.
+    """
+    if group.state in {GroupState.OPEN, GroupState.LOST}:
+        return _hold(group, effects, by=by, now=now)
+    declared = [new.declared for new in effects]
+    conflict = compare.with_held(group, declared, by=by, now=now, occurrence=occurrence)
+    return Recorded("conflict" if conflict else "replayed", group, conflict)
+
+
+def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetime) -> Recorded:
+    """Land the group: effects, the declaration that is held, the state, the record."""
+    group.state = group_after(GroupState(group.state), "land")
+    group.landed_at, group.lease_until = now, None
+    group.save(update_fields=["state", "landed_at", "lease_until"])
+    declared = [new.declared for new in effects]
+    Effect.objects.bulk_create([_row(group, position, new, now) for position, new in enumerate(effects)])
+    Declaration.objects.create(
+        group=group,
+        digest=declaration_digest(declared),
+        effects=[effect.as_json() for effect in declared],
+        held=True,
+        first_seen_at=now,
+        last_seen_at=now,
+        declared_by=str(by.party),
+    )
+    version = group.tool_version
+    entry = log.Entry(
+        action="group_landed",
+        target=(declared[0].type, declared[0].id) if declared else ("group", str(group.pk)),
+        actor=by.party,
+        owner=party_of(group.owner),
+        group=str(group.pk),
+        subjects=[(effect.type, effect.id) for effect in declared if effect.id],
+        data={
+            "tool": group.tool,
+            "tool_version": version.number if version else None,
+            "source": group.source,
+            "conversation": group.conversation,
+            "run": group.run,
+            "declared": len(declared),
+            "again_after_revoke": group.again_after_revoke,
+            "members": [_member(new) for new in effects],
+        },
+    )
+    log.append([entry], now=now)
+    return Recorded("recorded", group)
+
+
+def _member(new: NewEffect) -> dict[str, str]:
+    declared = new.declared
+    target = new.target.name if new.target else ""
+    member = {"type": declared.type, "id": declared.id, "operation": declared.operation.value, "target": target}
+    return {**{name: value for name, value in member.items() if value}, "class": new.revoke_class.value}
+
+
+def _row(group: Group, position: int, new: NewEffect, now: datetime) -> Effect:
+    declared = new.declared
+    return Effect(
+        group=group,
+        position=position,
+        type=declared.type,
+        object_id=declared.id,
+        operation=declared.operation.value,
+        title=declared.title,
+        version=declared.version,
+        undo_expires_at=parse_datetime(declared.undo_expires_at) if declared.undo_expires_at else None,
+        revoke_class=new.revoke_class.value,
+        reason=new.reason,
+        target=new.target if new.revoke_class is not RevokeClass.LOCAL else None,
+        state_at=now,
+    )

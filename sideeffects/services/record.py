@@ -1,0 +1,232 @@
+"""Record what an agent did: the one way in for calls that ran elsewhere and for calls that run here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from audit import log
+from sideeffects import declarations, policies
+from sideeffects.actors import Actor, party_of
+from sideeffects.declarations import Declared, declaration_digest
+from sideeffects.models import Group, ToolVersion
+from sideeffects.services.declare import version_of
+from sideeffects.services.land import Recorded, classified, end, settle
+from sideeffects.tools import Contract
+from sideeffects.transitions import GroupState
+
+Source = Group.Source
+
+
+class Status(StrEnum):
+    """What the agent says of its call."""
+
+    LANDED = "landed"
+    IN_FLIGHT = "in_flight"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall:
+    """One call of a tool, as the agent made it; `idempotency_key` only where the caller named one."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    conversation: str
+    run: str = ""
+    execution: str = ""
+    step: str = ""
+    idempotency_key: str = ""
+
+
+class KeyReusedError(Exception):
+    """One explicit key, two different calls (R1, R2)."""
+
+    def __init__(self, first: Group) -> None:
+        self.group, self.tool = str(first.pk), first.tool
+        super().__init__(
+            "This Idempotency-Key was used for another call; its first use stands and nothing was written."
+        )
+
+
+class ToolBlockedError(Exception):
+    """The tool may not be used at all."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        super().__init__(f"The tool {tool} is blocked here; nothing has happened.")
+
+
+def key_of(call: ToolCall, *, owner: Any, by: Actor) -> str:
+    """Return the key that holds this call to once: the caller's own, else the hash of what was asked."""
+    if call.idempotency_key:
+        return declarations.explicit_key(
+            owner=str(owner.pk), agent=f"{by.party.type}:{by.party.id}", key=call.idempotency_key
+        )
+    return declarations.group_key(
+        owner=str(owner.pk), conversation=call.conversation, tool=call.tool, arguments=call.arguments
+    )
+
+
+def check_same_call(group: Group, call: ToolCall) -> None:
+    """Let through what asks the same under the same key; raises KeyReusedError."""
+    if group.fingerprint != declarations.fingerprint(tool=call.tool, arguments=call.arguments):
+        raise KeyReusedError(group)
+
+
+def check_not_blocked(call: ToolCall, version: ToolVersion | None, *, owner: Any, by: Actor, now: datetime) -> None:
+    """Refuse a blocked tool before anything happens; raises ToolBlockedError, writes `call_refused`."""
+    if version is None or not Contract.from_json(version.contract).blocked:
+        return
+    entry = log.Entry(
+        action="call_refused",
+        target=("tool", call.tool),
+        actor=by.party,
+        owner=party_of(owner),
+        data={"tool": call.tool, "conversation": call.conversation, "why": "the tool is blocked"},
+    )
+    with transaction.atomic():
+        log.append([entry], now=now)
+    raise ToolBlockedError(call.tool)
+
+
+def latest(key: str, *, owner: Any) -> Group | None:
+    """Return the newest group that holds a key, locked; a failed one holds none."""
+    groups = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version__target")
+    return groups.filter(owner=owner, key=key).exclude(state=GroupState.FAILED).order_by("-generation").first()
+
+
+def open_group(
+    call: ToolCall,
+    *,
+    key: str,
+    version: ToolVersion | None,
+    source: str,
+    owner: Any,
+    by: Actor,
+    now: datetime,
+    generation: int = 0,
+    lease_until: datetime | None = None,
+) -> Group:
+    """Insert an open group for a call; raises IntegrityError where another holds the key by now."""
+    contract = Contract.from_json(version.contract) if version else None
+    return Group.objects.create(
+        owner=owner,
+        agent=by.token.agent if by.token else None,
+        tool=call.tool,
+        tool_version=version,
+        source=source,
+        conversation=call.conversation,
+        run=call.run,
+        execution=call.execution,
+        step=call.step,
+        title=contract.title_of(call.arguments)[:500] if contract else "",
+        key=key,
+        explicit_key=bool(call.idempotency_key),
+        fingerprint=declarations.fingerprint(tool=call.tool, arguments=call.arguments),
+        generation=generation,
+        again_after_revoke=generation > 0,
+        state=GroupState.OPEN,
+        lease_until=lease_until,
+        opened_at=now,
+        opened_by=str(by.party),
+    )
+
+
+def log_opened(group: Group, *, by: Actor, now: datetime) -> None:
+    """Write `group_opened`: the intent of a call that has not landed."""
+    entry = log.Entry(
+        action="group_opened",
+        target=("group", str(group.pk)),
+        actor=by.party,
+        owner=party_of(group.owner),
+        group=str(group.pk),
+        data={"tool": group.tool, "conversation": group.conversation, "run": group.run, "source": group.source},
+    )
+    log.append([entry], now=now)
+
+
+def record(
+    *,
+    call: ToolCall,
+    status: Status,
+    effects: Sequence[Declared],
+    owner: Any,
+    by: Actor,
+    now: datetime,
+    source: str = Source.REPORTED,
+    occurrence: int = 0,
+) -> Recorded:
+    """Record a call that ran elsewhere, once for its key, however often it is declared.
+
+    `effects`: principal first. `occurrence`: see `land.settle`. Raises ScopeMissingError, NotCanonicalError,
+    ToolBlockedError, KeyReusedError. A differing declaration is kept and returned as `conflict`, never raised here,
+    so that it is committed.
+    """
+    policies.check_may_record(by)
+    key = key_of(call, owner=owner, by=by)
+    with transaction.atomic():
+        version = version_of(call.tool, by=by, now=now)
+    check_not_blocked(call, version, owner=owner, by=by, now=now)
+    arguments = {"key": key, "version": version, "source": source, "owner": owner, "by": by, "now": now}
+    try:
+        with transaction.atomic():
+            return _once(call, status, effects, occurrence=occurrence, **arguments)
+    except IntegrityError:  # a twin came first; this one now finds it
+        with transaction.atomic():
+            return _once(call, status, effects, occurrence=occurrence, **arguments)
+
+
+def _once(
+    call: ToolCall,
+    status: Status,
+    effects: Sequence[Declared],
+    *,
+    key: str,
+    version: ToolVersion | None,
+    source: str,
+    owner: Any,
+    by: Actor,
+    now: datetime,
+    occurrence: int,
+) -> Recorded:
+    group = latest(key, owner=owner)
+    if group is not None:
+        check_same_call(group, call)
+    if status is Status.FAILED:
+        return _failed(group, by=by, now=now)
+    generation = _generation(group, effects, status)
+    if group is None or generation != group.generation:
+        group = open_group(
+            call, key=key, version=version, source=source, owner=owner, by=by, now=now, generation=generation
+        )
+        if status is Status.IN_FLIGHT:
+            log_opened(group, by=by, now=now)
+            return Recorded("opened", group)
+    elif status is Status.IN_FLIGHT:
+        return Recorded("replayed", group)
+    pinned = group.tool_version
+    contract = Contract.from_json(pinned.contract) if pinned else None
+    new = classified(effects, contract, pinned.target if pinned else None)
+    return settle(group, new, by=by, now=now, occurrence=occurrence)
+
+
+def _failed(group: Group | None, *, by: Actor, now: datetime) -> Recorded:
+    """Write nothing for a failure reported at once; fail the call where it was open."""
+    if group is not None and group.state == GroupState.OPEN:
+        return Recorded("failed", end(group, "fail", reason="", by=by, now=now))
+    return Recorded("failed")
+
+
+def _generation(group: Group | None, effects: Sequence[Declared], status: Status) -> int:
+    """Return the generation a declaration belongs to: other effects after a revoke have happened anew."""
+    if group is None:
+        return 0
+    revoked = group.state == GroupState.LANDED and group.revocations.filter(restored_at=None).exists()
+    if status is not Status.LANDED or not revoked:
+        return group.generation
+    known = group.declarations.filter(digest=declaration_digest(effects)).exists()
+    return group.generation if known else group.generation + 1

@@ -1,0 +1,162 @@
+"""Remove the local members of groups whose revoke is decided, stamp them, and put it on the log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import OuterRef, Subquery
+
+from audit import log
+from sideeffects.actors import Actor, party_of
+from sideeffects.models import Effect, Group, MemberOutcome, Revocation
+from sideeffects.policies import Authority
+from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.targets import local
+from sideeffects.transitions import EffectState, Outcome, RevokeClass, effect_after, outcome_of
+
+NO_TARGETS_YET = "This console cannot reach targets yet; nothing was asked"
+Trigger = Revocation.Trigger
+
+
+@dataclass
+class Decided:
+    """One locked group whose revoke may and can be done, and on what authority."""
+
+    group: Group
+    members: Sequence[Effect]
+    authority: Authority
+    conflict_open: bool
+    local_members: Sequence[Effect] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.local_members = [
+            effect
+            for effect in self.members
+            if effect.state == EffectState.ACTIVE and effect.revoke_class == RevokeClass.LOCAL
+        ]
+
+
+def remove(
+    decided: Sequence[Decided], *, by: Actor, now: datetime, reason: str, trigger: Trigger
+) -> dict[UUID, Result]:
+    """Take the local members of all these groups away, and return each group's answer.
+
+    Inside the caller's transaction; the groups are locked. Raises MembersFailedError. Writes `COMPENSATE`.
+    """
+    pieces = [
+        local.Piece(effect.type, effect.object_id, one.group.owner) for one in decided for effect in one.local_members
+    ]
+    absent = local.remove(pieces, by=str(by.party), now=now)
+    revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger) for one in decided]
+    Revocation.objects.bulk_create(revocations)
+    for one, revocation in zip(decided, revocations, strict=True):
+        _move(one, revocation, absent, now=now)
+    _stamp(decided, revocations, now=now)
+    answers = [_answer(one) for one in decided]
+    MemberOutcome.objects.bulk_create(
+        MemberOutcome(revocation=revocation, effect=member.effect, outcome=member.outcome, detail=member.detail)
+        for revocation, answer in zip(revocations, answers, strict=True)
+        for member in answer.members
+    )
+    entries = [
+        _compensate(one, revocation, answer, by=by)
+        for one, revocation, answer in zip(decided, revocations, answers, strict=True)
+    ]
+    records = log.append(entries, now=now)
+    return {
+        answer.group.pk: Result(answer.group.pk, answer.recorded_as(record))
+        for answer, record in zip(answers, records, strict=True)
+    }
+
+
+def _revocation(one: Decided, *, by: Actor, now: datetime, reason: str, trigger: Trigger) -> Revocation:
+    return Revocation(
+        group=one.group,
+        asked_at=now,
+        asked_by=str(by.party),
+        user=by.user,
+        agent=by.token.agent if by.token else None,
+        trigger=trigger,
+        authority=one.authority,
+        reason=reason,
+    )
+
+
+def _move(one: Decided, revocation: Revocation, absent: set[tuple[str, str]], *, now: datetime) -> None:
+    """Move each local member by the table, in memory."""
+    for effect in one.local_members:
+        gone = (effect.type, effect.object_id) in absent
+        effect.state = effect_after(EffectState(effect.state), "find_gone" if gone else "revoke")
+        effect.state_at, effect.restored_at, effect.restored_by = now, None, ""
+        if not gone:
+            effect.revocation, effect.purge_at = revocation, now + timedelta(days=settings.TRASH_DAYS)
+
+
+def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now: datetime) -> None:
+    """Write the new states set-wise: one statement for what was removed, one for what was gone."""
+    moved = [effect for one in decided for effect in one.local_members]
+    own = Revocation.objects.filter(pk__in=[row.pk for row in revocations], group=OuterRef("group")).values("pk")[:1]
+    stamps = {"state_at": now, "restored_at": None, "restored_by": ""}
+    Effect.objects.filter(pk__in=[effect.pk for effect in moved if effect.state == EffectState.REVOKED]).update(
+        state=EffectState.REVOKED,
+        revocation=Subquery(own),
+        purge_at=now + timedelta(days=settings.TRASH_DAYS),
+        **stamps,
+    )
+    gone = [effect.pk for effect in moved if effect.state == EffectState.GONE]
+    if gone:
+        Effect.objects.filter(pk__in=gone).update(state=EffectState.GONE, **stamps)
+
+
+def _answer(one: Decided) -> Answer:
+    members = [MemberAnswer(effect, outcome_of(effect.as_member()), _detail(effect)) for effect in one.members]
+    return Answer(one.group, members, one.conflict_open)
+
+
+def _detail(effect: Effect) -> str:
+    outcome = outcome_of(effect.as_member())
+    if outcome is Outcome.ALREADY_GONE:
+        return "was already gone, not by this"
+    if outcome is Outcome.NOT_ATTEMPTED and effect.target is not None:
+        return f"{NO_TARGETS_YET} of {effect.target.name}"
+    return effect.reason
+
+
+def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Actor) -> log.Entry:
+    principal, version = one.members[0], one.group.tool_version
+    return log.Entry(
+        action="COMPENSATE",
+        target=(principal.type, principal.object_id),
+        actor=by.party,
+        owner=party_of(one.group.owner),
+        group=str(one.group.pk),
+        outcome=answer.outcome.value,
+        subjects=[(effect.type, effect.object_id) for effect in one.members if effect.object_id],
+        data={
+            "revocation": str(revocation.pk),
+            "tool": one.group.tool,
+            "tool_version": version.number if version else None,
+            "trigger": revocation.trigger,
+            "authority": revocation.authority,
+            "reason": revocation.reason,
+            "complete": answer.complete,
+            "conflict_open": one.conflict_open,
+            "counts": answer.counts,
+            "members": [_member(member) for member in answer.members],
+        },
+    )
+
+
+def _member(member: MemberAnswer) -> dict[str, str]:
+    effect = member.effect
+    words = {
+        "type": effect.type,
+        "id": effect.object_id,
+        "operation": effect.operation,
+        "target": effect.target.name if effect.target else "",
+        "outcome": member.outcome.value,
+        "detail": member.detail,
+    }
+    return {name: value for name, value in words.items() if value}

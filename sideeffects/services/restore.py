@@ -1,0 +1,124 @@
+"""Restore what the newest standing revocation of a group removed: exactly those rows, under their old ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from audit import log
+from sideeffects import policies, queries
+from sideeffects.actors import Actor, party_of
+from sideeffects.models import Effect, Group, Revocation
+from sideeffects.services import refuse
+from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.targets import local
+from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
+
+
+class NothingInTrashError(Exception):
+    """Nothing of this group lies in the trash."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = str(group.pk)
+        super().__init__("Nothing of this action is in the trash, so there is nothing to restore.")
+
+
+REFUSALS = (*policies.REFUSALS, NothingInTrashError, local.MembersFailedError)
+
+
+@dataclass
+class _Decided:
+    group: Group
+    members: Sequence[Effect]
+    revocation: Revocation
+    authority: policies.Authority
+    conflict_open: bool
+
+    @property
+    def removed(self) -> list[Effect]:
+        return [
+            effect
+            for effect in self.members
+            if effect.state == EffectState.REVOKED and effect.revocation_id == self.revocation.pk
+        ]
+
+
+def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) -> list[Result]:
+    """Bring back what the newest revocation of each group removed and has not given back; one result a group.
+
+    What had been deleted before that revocation stays deleted (T1); ids are the old ones (T3). Refusals:
+    NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError, NothingInTrashError, MembersFailedError
+    (nothing half restored). Writes `restored`, or `restore_refused` after the rollback.
+    """
+    results = []
+    for key in dict.fromkeys(groups):
+        try:
+            with transaction.atomic():
+                results.append(Result(key, _restore(key, by=by, now=now, reason=reason.strip())))
+        except REFUSALS as error:
+            results.append(Result(key, refusal=error))
+    refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
+    return results
+
+
+def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
+    decided = _decide(key, by=by, reason=reason)
+    removed = decided.removed
+    pieces = [local.Piece(effect.type, effect.object_id, decided.group.owner) for effect in removed]
+    local.restore(pieces, by=str(by.party), now=now)
+    for effect in removed:
+        effect.state = effect_after(EffectState(effect.state), "restore")
+        effect.state_at = effect.restored_at = now
+        effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
+    Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
+        state=EffectState.ACTIVE,
+        state_at=now,
+        restored_at=now,
+        restored_by=str(by.party),
+        revocation=None,
+        purge_at=None,
+    )
+    decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
+    decided.revocation.save(update_fields=["restored_at", "restored_by"])
+    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in decided.members]
+    answer = Answer(decided.group, members, decided.conflict_open)
+    [record] = log.append([_entry(decided, answer, removed, by=by, reason=reason)], now=now)
+    return answer.recorded_as(record)
+
+
+def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
+    """Lock the group and decide; raises the refusal."""
+    group = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version").filter(pk=key).first()
+    if group is None:
+        raise policies.NotFoundError("group", str(key))
+    authority = policies.check_may_restore(by, group, reason=reason)
+    revocation = group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
+    if revocation is None:
+        raise NothingInTrashError(group)
+    members = queries.members_of([group])[group.pk]
+    return _Decided(group, members, revocation, authority, bool(queries.open_conflicts([group.pk])))
+
+
+def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: Actor, reason: str) -> log.Entry:
+    group, principal = decided.group, decided.members[0]
+    stays = [member.effect for member in answer.members if member.outcome is not Outcome.RESTORED]
+    return log.Entry(
+        action="restored",
+        target=(principal.type, principal.object_id),
+        actor=by.party,
+        owner=party_of(group.owner),
+        group=str(group.pk),
+        outcome=Outcome.RESTORED.value,
+        subjects=[(effect.type, effect.object_id) for effect in removed],
+        data={
+            "revocation": str(decided.revocation.pk),
+            "tool": group.tool,
+            "authority": decided.authority,
+            "reason": reason,
+            "restored": len(removed),
+            "stays": len(stays),
+            "members": [{"type": effect.type, "id": effect.object_id} for effect in removed],
+        },
+    )

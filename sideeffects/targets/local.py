@@ -1,0 +1,96 @@
+"""How are local objects taken back and restored, a list at a time? Everything or nothing."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sideeffects.targets.base import LocalAdapter
+from sideeffects.targets.registry import adapter_for
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One local object: its type, its id, and on whose behalf it is touched."""
+
+    type: str
+    id: str
+    owner: Any
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return type and id."""
+        return self.type, self.id
+
+
+class MembersFailedError(Exception):
+    """Some objects could not be changed, so none was; `members` names them where it is known which."""
+
+    def __init__(self, members: Sequence[tuple[str, str]], why: str) -> None:
+        self.members = [f"{type_} {key}" for type_, key in members]
+        self.why = why
+        super().__init__(f"Nothing was changed: {', '.join(self.members)} {why}.")
+
+
+def remove(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[tuple[str, str]]:
+    """Remove the objects that are present and return those that were absent under the lock already.
+
+    Later types go first, since a principal's parts follow it. Raises MembersFailedError: a present object was not
+    changed by the write (V3), its write failed (V4), or it is someone else's by now.
+    """
+    absent: set[tuple[str, str]] = set()
+    for adapter, group in reversed(_by_adapter(pieces)):
+        rows = adapter.lock([piece.id for piece in group])
+        present = {piece.id: piece for piece in group if piece.id in rows and not adapter.is_deleted(rows[piece.id])}
+        absent |= {piece.key for piece in group if piece.id not in present}
+        _check_owners(adapter, rows, present.values())
+        _change(adapter, [rows[key] for key in present], list(present), adapter.remove, by=by, now=now)
+    return absent
+
+
+def restore(pieces: Sequence[Piece], *, by: str, now: datetime) -> None:
+    """Bring the objects back under their ids; raises MembersFailedError where one is not in the trash or fails."""
+    for adapter, group in _by_adapter(pieces):
+        rows = adapter.lock([piece.id for piece in group])
+        not_there = [piece.key for piece in group if piece.id not in rows or not adapter.is_deleted(rows[piece.id])]
+        if not_there:
+            raise MembersFailedError(not_there, "is not in the trash any more")
+        _check_owners(adapter, rows, group)
+        unique = {piece.id: rows[piece.id] for piece in group}
+        _change(adapter, list(unique.values()), list(unique), adapter.restore, by=by, now=now)
+
+
+def _by_adapter(pieces: Sequence[Piece]) -> list[tuple[LocalAdapter, list[Piece]]]:
+    groups: dict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        groups[piece.type].append(piece)
+    return [(adapter_for(type_), group) for type_, group in groups.items()]
+
+
+def _check_owners(adapter: LocalAdapter, rows: Any, pieces: Any) -> None:
+    strangers = [piece.key for piece in pieces if not adapter.belongs_to(rows[piece.id], piece.owner)]
+    if strangers:
+        raise MembersFailedError(strangers, "belongs to someone else by now")
+
+
+def _change(
+    adapter: LocalAdapter,
+    rows: Sequence[Any],
+    ids: Sequence[str],
+    verb: Callable[..., set[str]],
+    *,
+    by: str,
+    now: datetime,
+) -> None:
+    """Call one verb of an adapter and hold it to what it says it changed."""
+    if not rows:
+        return
+    try:
+        changed = verb(rows, by=by, now=now)
+    except Exception as error:
+        names = [(adapter.type, key) for key in ids]
+        raise MembersFailedError(names, f"could not be changed ({type(error).__name__})") from error
+    missed = [(adapter.type, key) for key in ids if key not in changed]
+    if missed:
+        raise MembersFailedError(missed, "is there but was not changed by the write")

@@ -1,0 +1,131 @@
+"""What can be executed here, and what does each tool promise? The `@tool` registry and the contract it pins."""
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rest_framework.serializers import Serializer
+
+from sideeffects.transitions import Operation, RevokeClass
+
+NOT_DECLARED = "No contract is declared for this tool, so nothing is known that would undo it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contract:
+    """What a tool declares about itself; its canonical form is pinned to each group.
+
+    `compensations` maps an operation to what is asked of the target, e.g. `{"create": "DELETE /contacts/{id}"}`.
+    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens.
+    """
+
+    revoke_class: RevokeClass
+    reason: str = ""
+    target: str = ""
+    compensations: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    blocked: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the members that are kept, compared and shown."""
+        return {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Contract":
+        """Return the contract whose `as_json` this is."""
+        return cls(**{**value, "revoke_class": RevokeClass(value["revoke_class"])})
+
+    def classify(self, operation: Operation) -> tuple[RevokeClass, str]:
+        """Return how far a revoke of one *external* object gets, and the reason where it gets nowhere."""
+        if self.revoke_class is RevokeClass.NONE:
+            return RevokeClass.NONE, self.reason
+        if operation.value not in self.compensations:
+            return RevokeClass.NONE, f"No way back is declared for {operation.value}"
+        return RevokeClass.EXTERNAL, ""
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        """Return the title for these arguments, or nothing where the template asks for one that is not there."""
+        try:
+            return _Titles().vformat(self.title, (), {"arguments": arguments})
+        except (KeyError, IndexError, ValueError):
+            return ""
+
+
+class _Titles(string.Formatter):
+    """`{arguments.origin}` reads a member of the arguments and never an attribute of an object."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        first, *path = field_name.split(".")
+        value = kwargs[first]
+        for name in path:
+            if not isinstance(value, Mapping):
+                raise KeyError(name)
+            value = value[name]
+        return value, first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What a tool that is executed here may know: for whom, and when."""
+
+    owner: Any
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One object that a tool executed here wrote; `external` where a target holds it under an id it was given."""
+
+    type: str
+    id: str
+    operation: Operation = Operation.CREATE
+    title: str = ""
+    version: str = ""
+    external: bool = False
+
+
+Function = Callable[[dict[str, Any], Call], Sequence[Written]]
+
+
+@dataclass(frozen=True)
+class RegisteredTool:
+    """A tool that this process knows: executed here when it has a function, else only reported."""
+
+    name: str
+    contract: Contract
+    arguments: type[Serializer[Any]] | None = None
+    function: Function | None = None
+
+
+REGISTRY: dict[str, RegisteredTool] = {}
+
+
+class ToolRegisteredTwiceError(Exception):
+    """Two functions claim one tool name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"Two tools are called {name}.")
+
+
+def declare(name: str, contract: Contract) -> None:
+    """Make known a tool that agents run elsewhere and report; raises ToolRegisteredTwiceError."""
+    if name in REGISTRY:
+        raise ToolRegisteredTwiceError(name)
+    REGISTRY[name] = RegisteredTool(name, contract)
+
+
+def tool(name: str, *, arguments: type[Serializer[Any]], contract: Contract) -> Callable[[Function], Function]:
+    """Register a function that writes rows of this database and returns them, principal first.
+
+    It runs inside the transaction that also records its effects, so it must touch nothing but the database.
+    """
+
+    def register(function: Function) -> Function:
+        declare(name, contract)
+        REGISTRY[name] = RegisteredTool(name, contract, arguments, function)
+        return function
+
+    return register
