@@ -62,7 +62,7 @@ _EVENTS = (
         {
             **_CALL,
             "source": "executed (here), reported (by the agent) or imported",
-            "generation": "1, or higher where the same call was recorded again after a revoke",
+            "generation": "0, or higher where the same call was recorded again after a revoke",
             "members": "the declared members, principal first: type, id, operation, class",
         },
     ),
@@ -101,17 +101,25 @@ _EVENTS = (
             "members": "the members, principal first: type, id, class, outcome and detail of each",
             "counts": "how many members had each outcome",
             "complete": "true only if every member is revoked and no conflict is open",
+            "conflict_open": "true where a differing declaration was undecided then",
         },
     ),
     Event(
         "revoke_refused",
         "A revoke was asked for and refused; nothing changed.",
         {
-            "trigger": "what asked: click, api, fence, batch, rollback",
-            "authority": "owner, admin, or agent for its owner",
+            "tool": "the tool's name",
             "reason": "the typed reason, empty where none was asked for",
             "refusal": "why, as the code of the refusal",
-            "detail": "why, in a sentence",
+        },
+    ),
+    Event(
+        "restore_refused",
+        "A restore was asked for and refused; nothing changed.",
+        {
+            "tool": "the tool's name",
+            "reason": "the typed reason, empty where none was asked for",
+            "refusal": "why, as the code of the refusal",
         },
     ),
     Event(
@@ -139,7 +147,7 @@ _EVENTS = (
     Event(
         "target_seen",
         "A target was named for the first time; nothing is asked of it until an admin registers it.",
-        {"name": "the target's name", "base_url": "its address as declared"},
+        {"name": "the target's name", "base_url": "its address as declared", "audience": "its audience as declared"},
     ),
     Event("agent_registered", "An agent became known.", {"name": "the agent's name"}),
     Event(

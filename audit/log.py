@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
 
 from django.conf import settings
 from django.db import transaction
@@ -32,13 +33,15 @@ _wake_sealer = partial(wake, "audit.seal")
 def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
     """Put entries on the log, in the transaction of what they record; the one door.
 
-    Returns the records in order; an entry whose member list does not fit into one body becomes several, numbered.
+    Returns one record an entry, in order; an entry whose member list does not fit into one body becomes several,
+    numbered, and the first stands for it.
     Takes no lock: places are given by `seal` after the commit. Its failure is the operation's failure.
     Raises OutsideTransactionError, UnknownEventError, WrongFieldsError, BadBodyError, EntryTooLongError.
     """
     if not transaction.get_connection().in_atomic_block:
         raise OutsideTransactionError
-    bodies = [body for entry in entries for body in bodies_of(entry, log=settings.AUDIT_LOG, now=now)]
+    entry_bodies = [bodies_of(entry, log=settings.AUDIT_LOG, now=now) for entry in entries]
+    bodies = [body for parts in entry_bodies for body in parts]
     if not bodies:
         return []
     records = Record.objects.bulk_create([_record(body, now) for body in bodies], batch_size=BATCH)
@@ -50,7 +53,13 @@ def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
     Subject.objects.bulk_create(subjects, batch_size=BATCH)
     Unsealed.objects.bulk_create([Unsealed(record=record) for record in records], batch_size=BATCH)
     _wake_after_commit()
-    return records
+    firsts = accumulate((len(parts) for parts in entry_bodies[:-1]), initial=0)
+    return [records[first] for first in firsts]
+
+
+def latest(*, group: str, action: str) -> Record | None:
+    """Return the newest record of one kind that speaks of a group, if there is one."""
+    return Record.objects.filter(log=settings.AUDIT_LOG, group=group, action=action).order_by("-id").first()
 
 
 def _record(body: Body, now: datetime) -> Record:

@@ -1,0 +1,1 @@
+"""What was done in the world, and can it be taken back?"""

@@ -44,7 +44,8 @@ class Declared:
     @classmethod
     def from_json(cls, value: Mapping[str, str]) -> "Declared":
         """Return the object whose `as_json` this is."""
-        return cls(**{"id": "", **value, "operation": Operation(value["operation"])})
+        words = {name: text for name, text in value.items() if name != "operation"}
+        return cls(**{"id": "", **words}, operation=Operation(value["operation"]))
 
 
 def _digest(value: Any) -> str:

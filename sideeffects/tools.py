@@ -56,7 +56,12 @@ class Contract:
 class _Titles(string.Formatter):
     """`{arguments.origin}` reads a member of the arguments and never an attribute of an object."""
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+    def get_field(
+        self,
+        field_name: str,
+        args: Sequence[Any],  # noqa: ARG002  (the base class's signature)
+        kwargs: Mapping[str, Any],
+    ) -> tuple[Any, str]:
         first, *path = field_name.split(".")
         value = kwargs[first]
         for name in path:

@@ -72,6 +72,19 @@ class Group(models.Model):
     def __str__(self) -> str:
         return f"{self.tool} {self.id}"
 
+    def version_number(self) -> str | None:
+        """Return the number of the contract that is pinned, as the log writes it; None where none was declared."""
+        return str(self.tool_version.number) if self.tool_version else None
+
+    def call_words(self) -> dict[str, str | None]:
+        """Return how the log names this call; never its key or its arguments."""
+        return {
+            "tool": self.tool,
+            "tool_version": self.version_number(),
+            "conversation": self.conversation,
+            "run": self.run,
+        }
+
 
 class Effect(models.Model):
     """One object a tool call created, changed or deleted; `position` 0 is the principal."""
@@ -79,7 +92,7 @@ class Effect(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="effects")
     position = models.PositiveIntegerField()
-    type = models.CharField(max_length=100)
+    type = models.CharField(max_length=60)
     object_id = models.CharField(max_length=200, blank=True)
     operation = models.CharField(max_length=8, choices=_choices(Operation))
     title = models.CharField(max_length=500, blank=True)

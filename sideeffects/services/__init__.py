@@ -1,0 +1,1 @@
+"""The only writers: one file a verb."""

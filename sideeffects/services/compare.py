@@ -36,7 +36,7 @@ def with_held(
     if len(known) > MOST_CONFLICTS:
         Group.objects.filter(pk=group.pk).update(declarations_not_kept=F("declarations_not_kept") + 1)
         return conflict
-    return _keep(conflict, held, declared, by=by, now=now)
+    return _keep(conflict, declared, by=by, now=now)
 
 
 def _count_repeat(group: Group, declared: Sequence[Declared], *, occurrence: int) -> None:
@@ -71,9 +71,7 @@ def _new(
     )
 
 
-def _keep(
-    conflict: Declaration, held: Declaration, declared: Sequence[Declared], *, by: Actor, now: datetime
-) -> Declaration:
+def _keep(conflict: Declaration, declared: Sequence[Declared], *, by: Actor, now: datetime) -> Declaration:
     conflict.save()
     group = conflict.group
     entry = log.Entry(
@@ -84,12 +82,11 @@ def _keep(
         group=str(group.pk),
         subjects=[(effect.type, effect.id) for effect in declared if effect.id],
         data={
-            "tool": group.tool,
-            "held": len(held.effects),
-            "declared": len(declared),
-            "only_first": len(conflict.difference["only_first"]),
-            "only_second": len(conflict.difference["only_second"]),
-            "changed": len(conflict.difference["changed"]),
+            **group.call_words(),
+            "declaration": str(conflict.pk),
+            "only_held": conflict.difference["only_first"],
+            "only_declared": conflict.difference["only_second"],
+            "changed": conflict.difference["changed"],
         },
     )
     log.append([entry], now=now)

@@ -33,7 +33,7 @@ def declare_target(*, name: str, base_url: str, audience: str, by: Actor, now: d
             target=("target", name),
             actor=by.party,
             owner=None,
-            data={"base_url": base_url, "audience": audience},
+            data={"name": name, "base_url": base_url, "audience": audience},
         )
         log.append([entry], now=now)
     return target
@@ -69,7 +69,12 @@ def declare_tool(*, name: str, contract: Contract, by: Actor, now: datetime) -> 
         target=("tool", name),
         actor=by.party,
         owner=None,
-        data={"version": version.number, "contract": contract.as_json()},
+        data={
+            "tool": name,
+            "version": str(version.number),
+            "digest": digest,
+            "declaration": contract.as_json(),
+        },
     )
     log.append([entry], now=now)
     return version

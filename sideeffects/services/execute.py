@@ -134,24 +134,25 @@ def _run(
     assert tool.function is not None
     try:
         with transaction.atomic():
-            row = (
-                Group.objects.select_for_update(of=("self",))
-                .select_related("owner", "tool_version__target")
-                .get(pk=group.pk)
-            )
-            if row.state != GroupState.OPEN or row.lease_until != group.lease_until:
-                raise LeaseLostError(row)
+            row = _still_mine(group)
             written = tool.function(arguments, Call(owner=owner, now=now))
             return settle(row, [_new_effect(item, row) for item in written], by=by, now=now)
     except LeaseLostError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (whatever a tool raises, nothing of it stays and its text is not trusted)
         logger.error("%s failed with %s", tool.name, type(error).__name__)  # noqa: TRY400  (its text may hold arguments)
         with transaction.atomic():
-            row = Group.objects.select_for_update(of=("self",)).select_related("owner").get(pk=group.pk)
-            if row.state == GroupState.OPEN and row.lease_until == group.lease_until:
-                end(row, "fail", reason=f"{tool.name} raised {type(error).__name__}", by=by, now=now)
+            end(_still_mine(group), "fail", reason=f"{tool.name} raised {type(error).__name__}", by=by, now=now)
         raise ToolFailedError(tool.name, group) from None
+
+
+def _still_mine(group: Group) -> Group:
+    """Lock the group and return it; raises LeaseLostError where another try has taken it over or ended it."""
+    rows = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version__target")
+    row = rows.get(pk=group.pk)
+    if row.state != GroupState.OPEN or row.lease_until != group.lease_until:
+        raise LeaseLostError(row)
+    return row
 
 
 def _new_effect(written: Written, group: Group) -> NewEffect:

@@ -119,7 +119,7 @@ def end(group: Group, action: str, *, reason: str, by: Actor, now: datetime) -> 
         actor=by.party,
         owner=party_of(group.owner),
         group=str(group.pk),
-        data={"tool": group.tool, "reason": group.reason},
+        data={**group.call_words(), "error": group.reason},
     )
     log.append([entry], now=now)
     return group
@@ -154,7 +154,6 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
         last_seen_at=now,
         declared_by=str(by.party),
     )
-    version = group.tool_version
     entry = log.Entry(
         action="group_landed",
         target=(declared[0].type, declared[0].id) if declared else ("group", str(group.pk)),
@@ -163,13 +162,9 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
         group=str(group.pk),
         subjects=[(effect.type, effect.id) for effect in declared if effect.id],
         data={
-            "tool": group.tool,
-            "tool_version": version.number if version else None,
+            **group.call_words(),
             "source": group.source,
-            "conversation": group.conversation,
-            "run": group.run,
-            "declared": len(declared),
-            "again_after_revoke": group.again_after_revoke,
+            "generation": str(group.generation),
             "members": [_member(new) for new in effects],
         },
     )

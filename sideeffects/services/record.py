@@ -86,7 +86,7 @@ def check_not_blocked(call: ToolCall, version: ToolVersion | None, *, owner: Any
         target=("tool", call.tool),
         actor=by.party,
         owner=party_of(owner),
-        data={"tool": call.tool, "conversation": call.conversation, "why": "the tool is blocked"},
+        data={"tool": call.tool, "conversation": call.conversation, "reason": "tool-blocked"},
     )
     with transaction.atomic():
         log.append([entry], now=now)
@@ -144,7 +144,7 @@ def log_opened(group: Group, *, by: Actor, now: datetime) -> None:
         actor=by.party,
         owner=party_of(group.owner),
         group=str(group.pk),
-        data={"tool": group.tool, "conversation": group.conversation, "run": group.run, "source": group.source},
+        data=group.call_words(),
     )
     log.append([entry], now=now)
 

@@ -32,7 +32,7 @@ def log_refusals(results: Sequence[Result], *, action: str, by: Actor, now: date
                 actor=by.party,
                 owner=party_of(row.owner),
                 group=str(row.pk),
-                data={"tool": row.tool, "why": name_of(refusal), "reason": reason},
+                data={"tool": row.tool, "refusal": name_of(refusal), "reason": reason},
             )
             for row in rows
             if (refusal := refused[row.pk]) is not None

@@ -125,7 +125,7 @@ def _detail(effect: Effect) -> str:
 
 
 def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Actor) -> log.Entry:
-    principal, version = one.members[0], one.group.tool_version
+    principal = one.members[0]
     return log.Entry(
         action="COMPENSATE",
         target=(principal.type, principal.object_id),
@@ -137,7 +137,7 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
         data={
             "revocation": str(revocation.pk),
             "tool": one.group.tool,
-            "tool_version": version.number if version else None,
+            "tool_version": one.group.version_number(),
             "trigger": revocation.trigger,
             "authority": revocation.authority,
             "reason": revocation.reason,

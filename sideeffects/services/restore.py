@@ -48,9 +48,9 @@ class _Decided:
 def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) -> list[Result]:
     """Bring back what the newest revocation of each group removed and has not given back; one result a group.
 
-    What had been deleted before that revocation stays deleted (T1); ids are the old ones (T3). Refusals:
-    NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError, NothingInTrashError, MembersFailedError
-    (nothing half restored). Writes `restored`, or `restore_refused` after the rollback.
+    A group that is restored already is answered as it is. What had been deleted before that revocation stays deleted
+    (T1); ids are the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
+    NothingInTrashError, MembersFailedError (nothing half restored). Writes `restored`, or `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
@@ -66,6 +66,8 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
 def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     decided = _decide(key, by=by, reason=reason)
     removed = decided.removed
+    if not removed:
+        return _answer(decided, already=True)
     pieces = [local.Piece(effect.type, effect.object_id, decided.group.owner) for effect in removed]
     local.restore(pieces, by=str(by.party), now=now)
     for effect in removed:
@@ -82,10 +84,14 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     )
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in decided.members]
-    answer = Answer(decided.group, members, decided.conflict_open)
+    answer = _answer(decided)
     [record] = log.append([_entry(decided, answer, removed, by=by, reason=reason)], now=now)
     return answer.recorded_as(record)
+
+
+def _answer(decided: _Decided, *, already: bool = False) -> Answer:
+    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in decided.members]
+    return Answer(decided.group, members, decided.conflict_open, already=already)
 
 
 def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
@@ -94,7 +100,10 @@ def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
     if group is None:
         raise policies.NotFoundError("group", str(key))
     authority = policies.check_may_restore(by, group, reason=reason)
-    revocation = group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
+    revocation = (
+        group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
+        or group.revocations.exclude(restored_at=None).order_by("-pk").first()
+    )
     if revocation is None:
         raise NothingInTrashError(group)
     members = queries.members_of([group])[group.pk]
@@ -103,7 +112,6 @@ def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
 
 def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: Actor, reason: str) -> log.Entry:
     group, principal = decided.group, decided.members[0]
-    stays = [member.effect for member in answer.members if member.outcome is not Outcome.RESTORED]
     return log.Entry(
         action="restored",
         target=(principal.type, principal.object_id),
@@ -114,11 +122,9 @@ def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: 
         subjects=[(effect.type, effect.object_id) for effect in removed],
         data={
             "revocation": str(decided.revocation.pk),
-            "tool": group.tool,
             "authority": decided.authority,
             "reason": reason,
-            "restored": len(removed),
-            "stays": len(stays),
+            "counts": answer.counts,
             "members": [{"type": effect.type, "id": effect.object_id} for effect in removed],
         },
     )

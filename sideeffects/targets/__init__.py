@@ -1,0 +1,1 @@
+"""The only code that touches what an effect points to."""
