@@ -157,20 +157,28 @@ def clear() -> None:
 
 
 def commands(lock: Path) -> list[list[str]]:
-    """Return what makes the environment and installs `lock`: by uv, else the environment's pip, else the host's."""
+    """Return what makes the environment and installs `lock`: by uv, else the host's pip, else the environment's own."""
     python, what = str(python_of_venv()), ["--require-hashes", "-r", str(lock)]
     fresh = not python_of_venv().exists()
     if uv := shutil.which("uv"):
         make = [uv, "venv", "-q", "--allow-existing", "--python", sys.executable, str(VENV)]
         return [*([make] if fresh else []), [uv, "pip", "install", "-q", "--python", python, *what]]
-    make, pip = [sys.executable, "-m", "venv", str(VENV)], [python, "-m", "pip"]
-    if not (importlib.util.find_spec("ensurepip") if fresh else any(VENV.glob("[Ll]ib/**/site-packages/pip"))):
-        if not importlib.util.find_spec("pip"):
-            raise SetupError(
-                "Takeback needs uv, or pip for this Python (on Debian and Ubuntu: apt install python3-venv)."
-            )
+    make = [sys.executable, "-m", "venv", str(VENV)]
+    if host_pip_can():  # the environment needs no pip of its own: 10 s less
         make, pip = [*make, "--without-pip"], [sys.executable, "-m", "pip", "--python", python]
+    elif importlib.util.find_spec("ensurepip") if fresh else any(VENV.glob("[Ll]ib/**/site-packages/pip")):
+        pip = [python, "-m", "pip"]
+    else:
+        raise SetupError("Takeback needs uv, or pip for this Python (on Debian and Ubuntu: apt install python3-venv).")
     return [*([make] if fresh else []), [*pip, "install", "-q", "--no-compile", "--disable-pip-version-check", *what]]
+
+
+def host_pip_can() -> bool:
+    """Tell whether the host's pip is there and can install into another environment (`--python`, 22.3)."""
+    if not importlib.util.find_spec("pip"):
+        return False
+    major, minor = metadata.version("pip").split(".")[:2]
+    return (int(major), int(minor)) >= (22, 3)
 
 
 @contextlib.contextmanager
