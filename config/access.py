@@ -76,12 +76,14 @@ TABLE: dict[str, Methods] = {
     "group-restore": _form(OWNER),
     "trash": _see(OWNER),
     "workspace": _see(OWNER),
-    "my-agents": _form(OWNER),
+    "my-agents": _see(OWNER),
+    "my-token-withdraw": _do(OWNER),
     # Admin: the console
     "console-actions": _see(ADMIN),
     "console-conflicts": _see(ADMIN),
     "console-tools": _see(ADMIN),
     "console-agents": _form(ADMIN),
+    "console-token-withdraw": _do(ADMIN),
     "console-people": _form(ADMIN),
     # The log
     "audit-search": _see(f"{ADMIN} {AUDITOR}"),
@@ -258,7 +260,7 @@ def _main() -> list[Entry]:
         Entry("trash", _("Trash"), ("trash",)),
         Entry("workspace", _("Workspace"), ("workspace",)),
         Entry("plans", _("Plans"), ("plan",)),
-        Entry("my-agents", _("My agents"), ("my-agents",)),
+        Entry("my-agents", _("My agents"), ("my-",)),
         Entry("console-actions", _("Console"), ("console-",)),
         Entry("audit-search", _("Audit"), ("audit-",)),
     ]
@@ -269,7 +271,7 @@ def _console() -> list[Entry]:
         Entry("console-actions", _("All actions"), ("console-actions",)),
         Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
         Entry("console-tools", _("Tools"), ("console-tools",)),
-        Entry("console-agents", _("Agents"), ("console-agents",)),
+        Entry("console-agents", _("Agents"), ("console-agents", "console-token")),
         Entry("console-people", _("People"), ("console-people",)),
     ]
 

@@ -19,6 +19,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
+from sideeffects.services import roles, tokens
 from sideeffects.transitions import TransitionError
 
 API = "/api/"
@@ -43,6 +44,7 @@ _NOT_FOUND = Refusal(
 _UNREADABLE = Refusal(
     "bad-request", 400, _t("Not readable"), _t("The request holds characters that nothing can store.")
 )
+_ADMINS_ONLY = Refusal("admins-only", 403, _t("Not for you"))
 _FAULT = Refusal("fault", 500, _t("A fault of ours"), _t("It has been written down. Nothing was half done."))
 _CSRF = Refusal(
     "form-too-old", 403, _t("This form is no longer valid"), _t("Nothing was done. Open the page again and repeat it.")
@@ -55,6 +57,13 @@ TABLE: dict[type[Exception], Refusal] = {
     BadBodyError: Refusal("bad-body", 400, _t("The body cannot be read")),
     BodyTooLargeError: _TOO_LARGE,
     TransitionError: Refusal("not-possible-now", 409, _t("Not possible now")),
+    roles.RolesNotYoursToGiveError: _ADMINS_ONLY,
+    roles.UnknownRoleError: Refusal("unknown-role", 422, _t("No such role")),
+    roles.RoleUnchangedError: Refusal("role-unchanged", 409, _t("Nothing to change")),
+    roles.LastAdminError: Refusal("last-admin", 409, _t("The last admin stays")),
+    tokens.TokensNotYoursToMakeError: _ADMINS_ONLY,
+    tokens.BadTokenRequestError: Refusal("bad-token-request", 422, _t("Such a token cannot be made")),
+    tokens.NotYourTokenError: _NOT_FOUND,
     # The frameworks'
     Http404: _NOT_FOUND,
     core.ObjectDoesNotExist: _NOT_FOUND,

@@ -2,6 +2,7 @@
 
 import unicodedata
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django import template
 from django.utils import timezone
@@ -47,6 +48,12 @@ def span(length: timedelta) -> str:
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:1] if parts and parts[0].endswith((" s", " min")) else parts[:2]) or f"0 {_STEPS[-1][1]}"
+
+
+@register.filter
+def role_names(person: Any) -> set[str]:
+    """Return the roles a person holds, as fetched with the list."""
+    return {role.role for role in person.takeback_roles.all()}
 
 
 @register.filter

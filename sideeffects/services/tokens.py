@@ -11,7 +11,6 @@ from django.db import transaction
 from django.db.models import Q
 
 from audit import log
-from audit.events import Party
 from sideeffects.actors import SCOPES, Actor, party_of
 from sideeffects.models import Agent, AgentToken
 
@@ -158,7 +157,7 @@ def _check(agent: str, owner: Any, scopes: Sequence[str], expires_at: datetime |
 
 
 def _entry(action: str, token: AgentToken, by: Actor, more: dict[str, Any]) -> log.Entry:
-    owner: Party = party_of(token.owner)
+    owner = party_of(token.owner)
     data = {"agent": token.agent.name, "prefix": token.prefix} | more
     subjects = (("agent", str(token.agent_id)),)
     return log.Entry(action, ("token", str(token.pk)), by.party, owner, data, subjects=subjects)

@@ -1,0 +1,75 @@
+"""What do the forms of the pages accept?"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from sideeffects.actors import SCOPES
+from sideeffects.models import Role
+
+LONGEST_DAYS = 3650
+
+
+class TokenForm(forms.Form):
+    """A new token: which agent acts for whom, what it may, how long."""
+
+    agent = forms.CharField(label=_("Agent"), max_length=100, help_text=_("Its name; a new name registers an agent."))
+    owner = forms.CharField(label=_("Acts for"), max_length=150, help_text=_("Name of the person."))
+    name = forms.CharField(label=_("What it is for"), max_length=100, required=False)
+    scopes = forms.MultipleChoiceField(
+        label=_("It may"), choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.IntegerField(
+        label=_("For how many days"),
+        min_value=1,
+        max_value=LONGEST_DAYS,
+        initial=90,
+        required=False,
+        help_text=_("Left empty, it does not expire."),
+    )
+
+    def clean_owner(self) -> Any:
+        """Return the person of that name."""
+        person = get_user_model().objects.filter(username=self.cleaned_data["owner"], is_active=True).first()
+        if person is None:
+            raise forms.ValidationError(_("There is no such person."))
+        return person
+
+    def asked(self, *, now: datetime) -> dict[str, Any]:
+        """Return what the service is asked for."""
+        asked = {key: self.cleaned_data[key] for key in ("agent", "owner", "name", "scopes")}
+        days = self.cleaned_data["days"]
+        return asked | {"expires_at": now + timedelta(days=days) if days else None}
+
+
+class RoleForm(forms.Form):
+    """A role to give or to take."""
+
+    person = forms.ModelChoiceField(queryset=get_user_model().objects.all())
+    role = forms.ChoiceField(choices=Role.Name.choices)
+    do = forms.ChoiceField(choices=[("grant", "grant"), ("withdraw", "withdraw")])
+
+
+class TokenListForm(forms.Form):
+    """Where in a list of tokens."""
+
+    before = forms.UUIDField(required=False)
+
+
+class PeopleListForm(forms.Form):
+    """Which people, and where in their list."""
+
+    q = forms.CharField(label=_("Search"), max_length=150, required=False)
+    before = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+
+
+def read(form: forms.Form, request: HttpRequest) -> dict[str, Any]:
+    """Return what a form that no person fills in says; nonsense in it is a bad request."""
+    if not form.is_valid():
+        raise BadRequest(f"{request.path}: {', '.join(form.errors)}")
+    return form.cleaned_data
