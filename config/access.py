@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, ResolverMatch, reverse
+from django.urls import ResolverMatch, reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django_htmx.http import HttpResponseClientRedirect
@@ -239,62 +239,3 @@ class TablePermission(BasePermission):
         if verdict is not Verdict.ALLOWED:
             raise exceptions.PermissionDenied(_needs(endpoint))
         return True
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a navigation."""
-
-    endpoint: str
-    label: str
-    section: tuple[str, ...]  # endpoints that belong under it, by prefix
-
-    def here(self, endpoint: str) -> bool:
-        """Say whether the page shown belongs under this entry."""
-        return bool(endpoint) and endpoint.startswith(self.section)
-
-
-def _main() -> list[Entry]:
-    return [
-        Entry("actions", _("My AI actions"), ("actions", "group")),
-        Entry("trash", _("Trash"), ("trash",)),
-        Entry("workspace", _("Workspace"), ("workspace",)),
-        Entry("plans", _("Plans"), ("plan",)),
-        Entry("my-agents", _("My agents"), ("my-",)),
-        Entry("console-actions", _("Console"), ("console-",)),
-        Entry("audit-search", _("Audit"), ("audit-",)),
-    ]
-
-
-def _console() -> list[Entry]:
-    return [
-        Entry("console-actions", _("All actions"), ("console-actions",)),
-        Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
-        Entry("console-tools", _("Tools"), ("console-tools",)),
-        Entry("console-agents", _("Agents"), ("console-agents", "console-token")),
-        Entry("console-people", _("People"), ("console-people",)),
-    ]
-
-
-def _links(entries: list[Entry], actor: Actor, endpoint: str) -> list[dict[str, Any]]:
-    """Return what the actor may open and what exists."""
-    links = []
-    for entry in entries:
-        if judge(entry.endpoint, "GET", actor) is not Verdict.ALLOWED:
-            continue
-        try:
-            url = reverse(entry.endpoint)
-        except NoReverseMatch:
-            continue  # listed in the table, not built in this deployment
-        links.append({"url": url, "label": entry.label, "current": entry.here(endpoint)})
-    return links
-
-
-def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return the navigation of whoever looks: only what the role may open."""
-    actor: Actor = getattr(request, "actor", NOBODY)
-    if actor.is_nobody:
-        return {"actor": NOBODY, "navigation": [], "subnavigation": []}
-    endpoint = endpoint_of(request.resolver_match)
-    console = _links(_console(), actor, endpoint) if endpoint.startswith("console-") else []
-    return {"actor": actor, "navigation": _links(_main(), actor, endpoint), "subnavigation": console}

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from django.core import exceptions as core
-from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
@@ -18,8 +16,15 @@ from rest_framework import exceptions as drf
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
+from config.problems import members_of
+from sideeffects import policies
+from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
-from sideeffects.services import roles, tokens
+from sideeffects.declarations import NotCanonicalError
+from sideeffects.services import execute, land, record, restore, revoke, roles, tokens
+from sideeffects.services.refuse import name_of
+from sideeffects.targets import local
+from sideeffects.targets.registry import NoAdapterError
 from sideeffects.transitions import TransitionError
 
 API = "/api/"
@@ -44,27 +49,60 @@ _NOT_FOUND = Refusal(
 _UNREADABLE = Refusal(
     "bad-request", 400, _t("Not readable"), _t("The request holds characters that nothing can store.")
 )
-_ADMINS_ONLY = Refusal("admins-only", 403, _t("Not for you"))
 _FAULT = Refusal("fault", 500, _t("A fault of ours"), _t("It has been written down. Nothing was half done."))
 _CSRF = Refusal(
     "form-too-old", 403, _t("This form is no longer valid"), _t("Nothing was done. Open the page again and repeat it.")
 )
 _TOO_LARGE = Refusal("too-large", 413, _t("Too large"), _t("The body is larger than this console takes."))
 
+_NOT_FOUND_BY_US = Refusal("not-found", 404, _t("Not found"))
+
+
+def _ours(status: int, title: Any, *classes: type[Exception]) -> dict[type[Exception], Refusal]:
+    """Return entries for errors of ours, which are named as the log names them."""
+    return {cls: Refusal(name_of(cls), status, title) for cls in classes}
+
+
 # Looked up along the class's bases, so the nearest entry wins.
 TABLE: dict[type[Exception], Refusal] = {
-    # Ours
-    BadBodyError: Refusal("bad-body", 400, _t("The body cannot be read")),
+    # Ours, since it is not there or not theirs
+    policies.NotFoundError: _NOT_FOUND_BY_US,
+    tokens.NotYourTokenError: _NOT_FOUND_BY_US,
+    # Ours, since it is they who ask
+    **_ours(401, _t("Not signed in"), NobodyError),
+    **_ours(403, _t("For persons only"), policies.ForPersonsOnlyError),
+    **_ours(403, _t("An auditor only reads"), policies.ReadOnlyError),
+    **_ours(403, _t("The token lacks a scope"), policies.ScopeMissingError),
+    **_ours(403, _t("For admins only"), roles.RolesNotYoursToGiveError, tokens.TokensNotYoursToMakeError),
+    **_ours(403, _t("This tool is blocked"), record.ToolBlockedError),
+    **_ours(429, _t("More than an agent may revoke"), policies.RevokeCapError),
+    # Ours, for reasons of the moment
+    **_ours(409, _t("Not possible now"), TransitionError),
+    **_ours(409, _t("Still in progress"), execute.InProgressError),
+    **_ours(409, _t("Revoked before"), execute.RevokedBeforeError),
+    **_ours(409, _t("Another try has taken over"), execute.LeaseLostError),
+    **_ours(409, _t("Declared differently before"), land.DeclarationConflictError),
+    **_ours(409, _t("This call runs here"), land.NotReportedError),
+    **_ours(409, _t("In flight: cannot be revoked yet"), revoke.InFlightError),
+    **_ours(409, _t("Nothing was written"), revoke.NothingWrittenError),
+    **_ours(409, _t("Not revocable"), revoke.NotRevocableError),
+    **_ours(409, _t("This console cannot reach the target yet"), revoke.TargetsOutOfReachError),
+    **_ours(409, _t("Nothing here takes this back"), NoAdapterError),
+    **_ours(409, _t("Nothing was changed"), local.MembersFailedError),
+    **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
+    **_ours(409, _t("Nothing to change"), roles.RoleUnchangedError),
+    **_ours(409, _t("The last admin stays"), roles.LastAdminError),
+    # Ours, for how it was asked
+    **_ours(400, _t("The body cannot be read"), BadBodyError),
     BodyTooLargeError: _TOO_LARGE,
-    TransitionError: Refusal("not-possible-now", 409, _t("Not possible now")),
-    roles.RolesNotYoursToGiveError: _ADMINS_ONLY,
-    roles.UnknownRoleError: Refusal("unknown-role", 422, _t("No such role")),
-    roles.RoleUnchangedError: Refusal("role-unchanged", 409, _t("Nothing to change")),
-    roles.LastAdminError: Refusal("last-admin", 409, _t("The last admin stays")),
-    tokens.TokensNotYoursToMakeError: _ADMINS_ONLY,
-    tokens.BadTokenRequestError: Refusal("bad-token-request", 422, _t("Such a token cannot be made")),
-    tokens.NotYourTokenError: _NOT_FOUND,
-    # The frameworks'
+    **_ours(422, _t("A reason is needed"), policies.ReasonRequiredError),
+    **_ours(422, _t("The arguments do not fit"), execute.ArgumentsError),
+    **_ours(422, _t("The tool failed"), execute.ToolFailedError),
+    **_ours(422, _t("This key belongs to another call"), record.KeyReusedError),
+    **_ours(422, _t("The arguments have no one form"), NotCanonicalError),
+    **_ours(422, _t("No such role"), roles.UnknownRoleError),
+    **_ours(422, _t("Such a token cannot be made"), tokens.BadTokenRequestError),
+    # What the frameworks raise
     Http404: _NOT_FOUND,
     core.ObjectDoesNotExist: _NOT_FOUND,
     core.PermissionDenied: Refusal("forbidden", 403, _t("Not for you"), _t("Your role does not open this.")),
@@ -105,53 +143,12 @@ def _detail(exc: BaseException, refusal: Refusal) -> str:
     return str(refusal.detail) or str(getattr(exc, "detail", None) or exc)
 
 
-def _members(exc: BaseException) -> dict[str, Any]:
-    """Return what the error itself tells: its public attributes, or every bad member of what was sent."""
-    if isinstance(exc, drf.ValidationError):
-        return {"errors": _flat(exc.detail, "")}
-    if type(exc).__module__.split(".")[0] in {"django", "rest_framework"}:
-        return {}
-    return {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
-
-
-def _plain(value: Any) -> Any:
-    """Return the value as JSON can say it; a row is named by its key."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Model):
-        return str(value.pk)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def _flat(detail: Any, path: str) -> list[dict[str, str]]:
-    """Return DRF's nested errors as a list that names each bad member, e.g. `effects[3].id`."""
-    if isinstance(detail, Mapping):
-        return [line for key, item in detail.items() for line in _flat(item, _below(path, key))]
-    if isinstance(detail, list | tuple):
-        nested = any(isinstance(item, Mapping | list | tuple) for item in detail)
-        places = [_below(path, index) if nested else path for index in range(len(detail))]
-        return [line for place, item in zip(places, detail, strict=True) for line in _flat(item, place)]
-    return [{"member": path, "detail": str(detail)}]
-
-
-def _below(path: str, key: Any) -> str:
-    if isinstance(key, int):
-        return f"{path}[{key}]"
-    if key == "non_field_errors":
-        return path
-    return f"{path}.{key}" if path else str(key)
-
-
 # -- API ----------------------------------------------------------------------------------------------------------
 
 
 def _body(exc: BaseException, refusal: Refusal) -> dict[str, Any]:
     return {
-        **_members(exc),
+        **members_of(exc),
         "type": f"{reverse('help')}#{refusal.slug}",
         "title": str(refusal.title),
         "status": refusal.status,

@@ -92,7 +92,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "config.access.navigation",
+                "config.navigation.navigation",
             ],
         },
     },

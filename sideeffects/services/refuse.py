@@ -12,9 +12,10 @@ from sideeffects.models import Group
 from sideeffects.services.answers import Result
 
 
-def name_of(refusal: Exception) -> str:
-    """Return a refusal's stable name: `InFlightError` is `in-flight`."""
-    words = re.findall(r"[A-Z][a-z]*", type(refusal).__name__.removesuffix("Error"))
+def name_of(refusal: Exception | type[Exception]) -> str:
+    """Return the stable name of a refusal or of its class: `InFlightError` is `in-flight`."""
+    kind = refusal if isinstance(refusal, type) else type(refusal)
+    words = re.findall(r"[A-Z][a-z]*", kind.__name__.removesuffix("Error"))
     return "-".join(word.lower() for word in words)
 
 

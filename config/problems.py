@@ -1,0 +1,53 @@
+"""What does a refusal tell beside its name? Its members, as JSON can say them."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from django.db.models import Model
+from rest_framework import exceptions as drf
+
+from sideeffects.services import execute
+
+
+def members_of(exc: BaseException) -> dict[str, Any]:
+    """Return what the error itself tells: its public attributes, or every bad member of what was sent."""
+    if isinstance(exc, drf.ValidationError):
+        return {"errors": _flat(exc.detail, "")}
+    if type(exc).__module__.split(".")[0] in {"django", "rest_framework"}:
+        return {}
+    if isinstance(exc, execute.ArgumentsError):
+        return {"errors": _flat(exc.errors, "arguments")}
+    return {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON can say it; a row is named by its key."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Model):
+        return str(value.pk)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _flat(detail: Any, path: str) -> list[dict[str, str]]:
+    """Return DRF's nested errors as a list that names each bad member, e.g. `effects[3].id`."""
+    if isinstance(detail, Mapping):
+        return [line for key, item in detail.items() for line in _flat(item, _below(path, key))]
+    if isinstance(detail, list | tuple):
+        nested = any(isinstance(item, Mapping | list | tuple) for item in detail)
+        places = [_below(path, index) if nested else path for index in range(len(detail))]
+        return [line for place, item in zip(places, detail, strict=True) for line in _flat(item, place)]
+    return [{"member": path, "detail": str(detail)}]
+
+
+def _below(path: str, key: Any) -> str:
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    if key == "non_field_errors":
+        return path
+    return f"{path}.{key}" if path else str(key)
