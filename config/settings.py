@@ -114,6 +114,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
+    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # in memory there is no WAL and no second writer
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- People -------------------------------------------------------------------------------------------------------

