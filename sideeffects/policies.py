@@ -125,6 +125,11 @@ def _persons_authority(by: Actor, group: Group, *, reason: str) -> Authority:
     return Authority.ADMIN
 
 
+def may_decide(by: Actor, group: Group) -> bool:
+    """Say whether this person may revoke or restore the group, given a reason where one is needed."""
+    return by.is_person and (by.owns(group.owner_id) or by.is_admin)
+
+
 def check_agent_cap(by: Actor, *, more: int, now: datetime) -> None:
     """Hold an agent to its revokes an hour, its row locked by the caller; raises RevokeCapError."""
     if by.token is None:

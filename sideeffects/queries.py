@@ -1,10 +1,15 @@
-"""What is there to see, for whom? Every read of this app's rows that more than one face needs."""
+"""What is there to see? Every read of this app's rows that more than one face needs, in a fixed number of queries."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sideeffects.models import Declaration, Effect
+from django.db.models import Count, Max, Min, Q, QuerySet
+
+from sideeffects.models import Declaration, Effect, Group, Revocation
+from sideeffects.transitions import EffectState
 
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
@@ -19,3 +24,93 @@ def members_of(groups: Sequence[Any]) -> dict[UUID, list[Effect]]:
     for effect in Effect.objects.filter(group__in=list(members)).select_related("target").order_by("group", "position"):
         members[effect.group_id].append(effect)
     return members
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many members of a group are alike in all that its name and its sentence depend on."""
+
+    type: str
+    operation: str
+    revoke_class: str
+    state: str
+    restored: bool
+    count: int
+    first: int
+    reason: str
+    target: str
+
+
+@dataclass
+class GroupRows:
+    """One group with what a card, a page or an answer says of it; members only as tallies."""
+
+    group: Group
+    tallies: list[Tally] = field(default_factory=list)
+    principal: Effect | None = None
+    conflicts: list[Declaration] = field(default_factory=list)
+    revocation: Revocation | None = None
+    trash_until: Any = None
+    changed_at: Any = None
+
+
+def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
+    """Return what is to be said of each group, in five queries however many groups and members there are."""
+    rows = {group.pk: GroupRows(group) for group in groups}
+    for group, tally in _tallies(list(rows)):
+        rows[group].tallies.append(tally)
+    for effect in Effect.objects.filter(group__in=list(rows), position=0).select_related("target"):
+        rows[effect.group_id].principal = effect
+    for declaration in Declaration.objects.filter(group__in=list(rows), held=False).order_by("pk"):
+        rows[declaration.group_id].conflicts.append(declaration)
+    for revocation in Revocation.objects.filter(group__in=list(rows)).order_by("pk"):
+        rows[revocation.group_id].revocation = revocation
+    dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
+    for one in dates.annotate(until=Min("purge_at"), changed=Max("state_at")):
+        rows[one["group"]].trash_until, rows[one["group"]].changed_at = one["until"], one["changed"]
+    return list(rows.values())
+
+
+def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
+    alike = Effect.objects.filter(group__in=groups).values_list(
+        "group", "type", "operation", "revoke_class", "state", "restored_at__isnull", "reason", "target__name"
+    )
+    for group, type_, operation, revoke_class, state, fresh, reason, target, count, first in alike.annotate(
+        count=Count("pk"), first=Min("position")
+    ).order_by("first"):
+        yield (
+            group,
+            Tally(
+                type=type_,
+                operation=operation,
+                revoke_class=revoke_class,
+                state=state,
+                restored=not fresh,
+                count=count,
+                first=first,
+                reason=reason,
+                target=target or "",
+            ),
+        )
+
+
+def trash(groups: QuerySet[Group]) -> QuerySet[Effect]:
+    """Return what lies in the trash of these groups, the newest revocation first."""
+    return (
+        Effect.objects.filter(group__in=groups, state=EffectState.REVOKED)
+        .select_related("group", "revocation")
+        .order_by("-revocation_id", "group_id", "position")
+    )
+
+
+def in_trash(groups: QuerySet[Group]) -> QuerySet[Group]:
+    """Return the groups that have something in the trash."""
+    return groups.filter(Q(pk__in=Effect.objects.filter(state=EffectState.REVOKED).values("group")))
+
+
+def by_conversation(rows: Sequence[GroupRows]) -> dict[str, list[GroupRows]]:
+    """Fold rows that stand in order by the conversation they belong to, keeping the order of first appearance."""
+    folded: dict[str, list[GroupRows]] = defaultdict(list)
+    for row in rows:
+        folded[row.group.conversation].append(row)
+    return dict(folded)

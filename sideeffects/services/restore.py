@@ -96,7 +96,8 @@ def _answer(decided: _Decided, *, already: bool = False) -> Answer:
 
 def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
     """Lock the group and decide; raises the refusal."""
-    group = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version").filter(pk=key).first()
+    locked = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version")
+    group = locked.filter(pk=key).first()
     if group is None:
         raise policies.NotFoundError("group", str(key))
     authority = policies.check_may_restore(by, group, reason=reason)

@@ -254,10 +254,8 @@ def test_rows_that_are_absent_are_gone_and_never_success():
     assert bodies("COMPENSATE")[0]["outcome"] == "already gone"
 
 
-def test_an_open_conflict_keeps_a_revoke_from_being_complete(monkeypatch):
+def test_an_open_conflict_keeps_a_revoke_from_being_complete():
     group = factories.project(planner())
-    from sideeffects.models import Declaration
-
     Declaration.objects.create(
         group=group,
         digest="x",
@@ -274,10 +272,8 @@ def test_an_open_conflict_keeps_a_revoke_from_being_complete(monkeypatch):
     assert bodies("COMPENSATE")[0]["data"]["conflict_open"] is True
 
 
-def test_statements_do_not_grow_with_the_rows(django_assert_max_num_queries):
+def test_statements_do_not_grow_with_the_rows():
     small, large = (factories.project(planner(), name=name, tasks=tasks) for name, tasks in (("a", 2), ("b", 200)))
-    from django.test.utils import CaptureQueriesContext
-
     counts = []
     for group in (small, large):
         with CaptureQueriesContext(connection) as queries:

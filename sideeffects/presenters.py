@@ -1,0 +1,177 @@
+"""What do pages and the API say of a group and its members? The words, and what may be done next."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.utils import formats, timezone
+
+from sideeffects import policies, queries, words
+from sideeffects.actors import Actor
+from sideeffects.models import Declaration, Effect, Group
+from sideeffects.transitions import (
+    EffectState,
+    GroupState,
+    Member,
+    Operation,
+    RevokeClass,
+    Standing,
+    is_complete,
+    standing_of,
+)
+
+
+def date_text(moment: datetime | None) -> str:
+    """Return a date as pages and API write it inside sentences, e.g. `30 Dec 2026`, in the time zone in force."""
+    return formats.date_format(timezone.localtime(moment), "j M Y") if moment else ""
+
+
+@dataclass
+class GroupView:
+    """A group as it is shown to someone: its sentence, its counts, and what that person may do about it."""
+
+    rows: queries.GroupRows
+    by: Actor
+
+    @property
+    def group(self) -> Group:
+        """Return the row itself."""
+        return self.rows.group
+
+    @property
+    def principal(self) -> Effect | None:
+        """Return the root business object, where anything was declared."""
+        return self.rows.principal
+
+    @cached_property
+    def open_conflicts(self) -> list[Declaration]:
+        """Return the declarations that differ and that nobody has decided about."""
+        return [row for row in self.rows.conflicts if row.resolved_at is None]
+
+    @cached_property
+    def members(self) -> list[Member]:
+        """Return one member for each kind of them: enough for the group's name."""
+        return [
+            Member(RevokeClass(one.revoke_class), EffectState(one.state), restored=one.restored)
+            for one in self.rows.tallies
+        ]
+
+    @property
+    def declared(self) -> int:
+        """Return how many objects the call declares: what is known, never *everything*."""
+        return sum(one.count for one in self.rows.tallies)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Return what the group is called."""
+        return standing_of(GroupState(self.group.state), self.members, conflict_open=bool(self.open_conflicts))
+
+    @property
+    def complete(self) -> bool:
+        """Say whether everything declared is undone."""
+        return is_complete(GroupState(self.group.state), self.members, conflict_open=bool(self.open_conflicts))
+
+    @property
+    def counts(self) -> dict[EffectState, int]:
+        """Return how many members are in each state."""
+        counts: Counter[EffectState] = Counter()
+        for one in self.rows.tallies:
+            counts[EffectState(one.state)] += one.count
+        return dict(counts)
+
+    @cached_property
+    def state_words(self) -> words.Words:
+        """Return the sentence that says where the group stands."""
+        none = [one for one in self.rows.tallies if one.revoke_class == RevokeClass.NONE]
+        facts = words.GroupFacts(
+            standing=self.standing,
+            counts=self.counts,
+            none=sum(one.count for one in none if one.state == EffectState.ACTIVE),
+            reason="; ".join(dict.fromkeys(one.reason for one in none)),
+            more_declared=self.more_declared,
+            conflict_open=bool(self.open_conflicts),
+            restored=sum(one.count for one in self.rows.tallies if one.restored and one.state == EffectState.ACTIVE),
+            trash_until=date_text(self.rows.trash_until),
+            at=self.rows.changed_at,
+        )
+        return words.of_group(facts)
+
+    @property
+    def more_declared(self) -> int:
+        """Return how many objects open conflicts declare that are not held here."""
+        return sum(len(row.difference.get("only_second", [])) for row in self.open_conflicts)
+
+    @property
+    def summary(self) -> words.Words:
+        """Say what the call did, in the system's own words."""
+        kinds: dict[tuple[str, str], int] = {}
+        for one in self.rows.tallies:
+            kinds[one.operation, one.type] = kinds.get((one.operation, one.type), 0) + one.count
+        written = [words.Written(Operation(operation), type_, count) for (operation, type_), count in kinds.items()]
+        return words.summary(written, principal_id=self.principal.object_id if self.principal else "")
+
+    @property
+    def agents_words(self) -> str:
+        """Return what the agent calls it: shown as its words, after the system's own."""
+        return self.group.title or (self.principal.title if self.principal else "")
+
+    @property
+    def targets(self) -> list[str]:
+        """Return the systems that hold members of it."""
+        return sorted({one.target for one in self.rows.tallies if one.target})
+
+    @property
+    def can_revoke(self) -> bool:
+        """Say whether a revoke by this person would take anything back now."""
+        return (
+            self.group.state == GroupState.LANDED
+            and policies.may_decide(self.by, self.group)
+            and any(
+                one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.LOCAL for one in self.rows.tallies
+            )
+        )
+
+    @property
+    def can_restore(self) -> bool:
+        """Say whether this person may restore something of it from the trash."""
+        return policies.may_decide(self.by, self.group) and bool(self.counts.get(EffectState.REVOKED))
+
+    @property
+    def needs_reason(self) -> bool:
+        """Say whether acting on it takes a typed reason, since it is another's."""
+        return not self.by.owns(self.group.owner_id)
+
+    @property
+    def waits_for_targets(self) -> bool:
+        """Say whether members stand that only a target could undo, and this console reaches none."""
+        return any(
+            one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL for one in self.rows.tallies
+        )
+
+
+def views_of(groups: Sequence[Group], *, by: Actor) -> list[GroupView]:
+    """Return the groups as this person sees them, in a fixed number of queries."""
+    return [GroupView(rows, by) for rows in queries.rows_of(groups)]
+
+
+def effect_words(effect: Effect) -> words.Words:
+    """Return the sentence that says where one effect stands."""
+    return words.of_effect(
+        words.EffectFacts(
+            state=EffectState(effect.state),
+            revoke_class=RevokeClass(effect.revoke_class),
+            operation=Operation(effect.operation),
+            reason=effect.reason,
+            target=effect.target.name if effect.target else "",
+            trash_until=date_text(effect.purge_at),
+            restored=effect.restored_at is not None,
+            at=effect.state_at,
+        )
+    )
+
+
+def how_far(effect: Effect) -> str:
+    """Say how far a revoke of this effect gets."""
+    return words.HOW_FAR[RevokeClass(effect.revoke_class)]

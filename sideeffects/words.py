@@ -1,0 +1,214 @@
+"""Which words do pages, API and mail use for where things stand? Pure; every sentence says only what is known.
+
+Texts are marked for translation here and translated where they are shown: `str(words)` is the English sentence,
+`words.render(gettext)` the translated one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+import inflection
+
+from sideeffects.transitions import EffectState, Operation, RevokeClass, Standing
+
+
+def gettext_noop(text: str) -> str:
+    """Mark a text for translation and return it as it is."""
+    return text
+
+
+_ = gettext_noop
+
+
+class Tone(StrEnum):
+    """How a sentence is drawn; icon and colour only repeat what the words say."""
+
+    DONE = "done"
+    REQUESTED = "requested"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    FLIGHT = "flight"
+    NONE = "none"
+    STANDING = "standing"
+
+
+@dataclass(frozen=True)
+class Words:
+    """One sentence: its tone, its text with places for values, and the time it speaks of, where there is one."""
+
+    tone: Tone
+    text: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    since: datetime | None = None
+
+    def render(self, translate: Callable[[str], str]) -> str:
+        """Return the sentence in the language of `translate`."""
+        return translate(self.text).format(**self.values)
+
+    def __str__(self) -> str:
+        """Return the English sentence."""
+        return self.render(gettext_noop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectFacts:
+    """What is known of one effect when its sentence is written."""
+
+    state: EffectState
+    revoke_class: RevokeClass
+    operation: Operation
+    reason: str = ""
+    target: str = ""
+    trash_until: str = ""
+    restored: bool = False
+    at: datetime | None = None
+
+
+_REVOKED = {
+    Operation.CREATE: _("Revoked. In trash until {date}; notices already sent are not recalled"),
+    Operation.UPDATE: _("Revoked: put back to the version before"),
+    Operation.DELETE: _("Revoked: undeleted"),
+}
+_EFFECT: dict[EffectState, tuple[Tone, str]] = {
+    EffectState.ACTIVE: (Tone.STANDING, _("Standing")),
+    EffectState.PURGED: (Tone.NONE, _("Revoked, and purged from the trash")),
+    EffectState.GONE: (Tone.UNKNOWN, _("Was already gone, not by this")),
+    EffectState.REQUESTING: (Tone.FLIGHT, _("Not sent yet")),
+    EffectState.COMPENSATING: (
+        Tone.REQUESTED,
+        _("Compensation requested. The outcome is in the target system"),
+    ),
+    EffectState.COMPENSATED: (Tone.DONE, _("The target says it is undone")),
+    EffectState.REFUSED: (Tone.REFUSED, _("The target refused")),
+    EffectState.UNKNOWN: (Tone.UNKNOWN, _("Unknown: the request may or may not have arrived")),
+    EffectState.ATTESTED: (Tone.NONE, _("Attested by a person, with evidence")),
+}
+
+
+def of_effect(facts: EffectFacts) -> Words:
+    """Return the sentence for one effect."""
+    if facts.state is EffectState.REVOKED:
+        return Words(Tone.DONE, _REVOKED[facts.operation], {"date": facts.trash_until}, facts.at)
+    if facts.state is EffectState.ACTIVE and facts.revoke_class is RevokeClass.NONE:
+        return Words(Tone.NONE, _("Not revocable: {reason}"), {"reason": facts.reason})
+    if facts.state is EffectState.ACTIVE and facts.restored:
+        return Words(Tone.STANDING, _("Standing again: restored"), since=facts.at)
+    tone, text = _EFFECT[facts.state]
+    return Words(tone, text, since=facts.at if facts.state is not EffectState.ACTIVE else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """What is known of one group when its sentence is written; `counts` by effect state, `none` of class none."""
+
+    standing: Standing
+    counts: Mapping[EffectState, int]
+    none: int = 0
+    reason: str = ""
+    more_declared: int = 0
+    conflict_open: bool = False
+    restored: int = 0
+    trash_until: str = ""
+    at: datetime | None = None
+
+
+_GROUP: dict[Standing, tuple[Tone, str]] = {
+    Standing.IN_FLIGHT: (Tone.FLIGHT, _("In flight: cannot be revoked yet")),
+    Standing.FAILED: (Tone.NONE, _("The agent says nothing was written")),
+    Standing.LOST: (Tone.UNKNOWN, _("The agent lost track of this call: it may still land")),
+    Standing.REQUESTED: (Tone.REQUESTED, _("Compensation requested. The outcome is in the target system")),
+    Standing.UNDONE: (Tone.DONE, _("The target says it is undone")),
+    Standing.ATTESTED: (Tone.NONE, _("Attested by a person, with evidence")),
+}
+
+
+def of_group(facts: GroupFacts) -> Words:
+    """Return the sentence for a whole group; *incomplete* never stands without its reason."""
+    members = sum(facts.counts.values())
+    if facts.standing is Standing.STANDING:
+        return _standing(facts, members)
+    if facts.standing is Standing.REVOKED:
+        if not facts.counts.get(EffectState.REVOKED):
+            return Words(Tone.NONE, _("Revoked, and purged from the trash"), since=facts.at)
+        return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
+    if facts.standing is Standing.PARTLY_RESTORED:
+        values = {"back": str(facts.restored), "all": str(members)}
+        return Words(Tone.UNKNOWN, _("Partly restored: {back} of {all} are back"), values, facts.at)
+    if facts.standing is Standing.INCOMPLETE:
+        return Words(Tone.UNKNOWN, _("Incomplete: {why}"), {"why": "; ".join(incomplete_because(facts))}, facts.at)
+    tone, text = _GROUP[facts.standing]
+    return Words(tone, text, since=facts.at)
+
+
+def _standing(facts: GroupFacts, members: int) -> Words:
+    if facts.none == members:
+        if not members:
+            return Words(Tone.NONE, _("Nothing was declared, so there is nothing to revoke"))
+        return Words(Tone.NONE, _("Not revocable: {reason}"), {"reason": facts.reason})
+    if facts.restored:
+        return Words(Tone.STANDING, _("Standing again: restored"), since=facts.at)
+    return Words(Tone.STANDING, _("Standing"))
+
+
+def incomplete_because(facts: GroupFacts) -> list[str]:
+    """Return every reason why a group that was asked back is not complete."""
+    counts = facts.counts
+    reasons = [
+        (counts.get(EffectState.GONE, 0), "{n} already gone, not by this"),
+        (facts.none, "{n} not revocable"),
+        (counts.get(EffectState.ACTIVE, 0) - facts.none, "{n} still standing"),
+        (counts.get(EffectState.REFUSED, 0), "{n} refused by the target"),
+        (counts.get(EffectState.UNKNOWN, 0), "{n} unknown"),
+        (counts.get(EffectState.REQUESTING, 0), "{n} not sent yet"),
+        (counts.get(EffectState.COMPENSATING, 0), "{n} waiting for the target"),
+    ]
+    said = [text.format(n=number) for number, text in reasons if number > 0]
+    if facts.conflict_open:
+        said.append(conflict_words(facts.more_declared))
+    return said
+
+
+def conflict_words(more: int) -> str:
+    """Say what an open conflict means for a group that is undone as declared."""
+    return f"undone as declared; a retry declared {more} more" if more else "a retry declared something else"
+
+
+_VERBS = {
+    Operation.CREATE: _("Created {what}"),
+    Operation.UPDATE: _("Changed {what}"),
+    Operation.DELETE: _("Deleted {what}"),
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many objects of one type a call wrote, and how; the principal's id where it has one."""
+
+    operation: Operation
+    type: str
+    count: int
+
+
+def summary(written: Sequence[Written], *, principal_id: str = "") -> Words:
+    """Say what a call did, principal's type first: `Created project 7 and 10 tasks`. No word of it is the agent's."""
+    if not written:
+        return Words(Tone.NONE, _("Declared nothing"))
+    first, *others = written
+    named = f"{first.type} {principal_id}".strip()
+    rest = [Written(first.operation, first.type, first.count - 1), *others]
+    parts = [named, *(f"{one.count} {_plural(one)}" for one in rest if one.count)]
+    what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return Words(Tone.NONE, _VERBS[first.operation], {"what": what})
+
+
+def _plural(one: Written) -> str:
+    return one.type if one.count == 1 else inflection.pluralize(one.type)
+
+
+HOW_FAR = {
+    RevokeClass.NONE: _("Cannot come back"),
+    RevokeClass.LOCAL: _("Deleted here, restorable"),
+    RevokeClass.EXTERNAL: _("Asked of the target, which decides"),
+}
