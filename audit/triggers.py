@@ -51,7 +51,7 @@ def put_back(*, using: str, **_: Any) -> None:
     from django.db import connections  # noqa: PLC0415  (this module is imported by a migration before apps are ready)
 
     connection = connections[using]
-    if apps.get_model("audit", "Record")._meta.db_table in connection.introspection.table_names():  # noqa: SLF001  (_meta is Django's documented door)
+    if apps.get_model("audit", "Record")._meta.db_table in connection.introspection.table_names():
         install(connection)
 
 

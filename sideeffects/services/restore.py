@@ -50,7 +50,8 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
 
     A group that is restored already is answered as it is. What had been deleted before that revocation stays deleted
     (T1); ids are the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, MembersFailedError (nothing half restored). Writes `restored`, or `restore_refused` after the rollback.
+    NothingInTrashError, MembersFailedError (nothing half restored). Writes `restored`, or `restore_refused` after the
+    rollback.
     """
     results = []
     for key in dict.fromkeys(groups):

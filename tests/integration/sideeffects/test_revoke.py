@@ -4,10 +4,11 @@ import json
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from audit import log
 from audit.models import Record
-from sideeffects.models import Effect, MemberOutcome, Revocation
+from sideeffects.models import Declaration, Effect, MemberOutcome, Revocation
 from sideeffects.policies import NotFoundError, ReadOnlyError, ReasonRequiredError, RevokeCapError
 from sideeffects.services.record import Status
 from sideeffects.services.restore import restore
