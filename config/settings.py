@@ -160,7 +160,7 @@ SPECTACULAR_SETTINGS = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
 
 # -- Background work (the row is the queue; Celery only wakes workers up) -------------------------------------------
-CELERY_BROKER_URL = env.text("TAKEBACK_BROKER", "memory://")
+CELERY_BROKER_URL = env.text("TAKEBACK_BROKER", "memory://localhost/")
 
 # -- Languages, time, static files --------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from config import views
+from config import health, views
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.forbidden"
@@ -17,6 +17,8 @@ urlpatterns = [
     path("login", views.LogIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("enter", views.enter, name="enter"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("help", views.help_page, name="help"),
     path("admin/", admin.site.urls),
 ]
