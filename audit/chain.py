@@ -98,12 +98,17 @@ def lookups_of(body: Mapping[str, object]) -> dict[str, str]:
 
 
 def subjects_of(body: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return every object the record speaks of: target, actor, owner, then the listed ones, each once."""
+    """Return every object the record speaks of: target, actor, owner, then the listed ones, each once.
+
+    A part of a record that was cut speaks of the first part too, so that each part leads to all.
+    """
     heads = [_object(body[name]) for name in ("target", "actor", "owner") if body[name]]
     listed = body["subjects"]
     if not isinstance(listed, list | tuple):
         raise BadBodyError("subjects", "expected a list")
     pairs = [(head["type"], head["id"]) for head in heads] + [(str(type_), str(id_)) for type_, id_ in listed]
+    if body["part"]:
+        pairs.append(("record", _object(body["part"])["first"]))
     return list(dict.fromkeys(pairs))
 
 

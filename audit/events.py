@@ -169,7 +169,8 @@ _EVENTS = (
         "A person had the log verified on its page.",
         {
             "verdict": "consistent, broken or cannot tell",
-            "size": "how many sealed records were checked",
+            "size": "how many sealed records there were",
+            "checked": "how many of them were checked and found good",
             "kind": "what is broken, empty where nothing was found",
             "seq": "the first bad place, null where none was found",
         },

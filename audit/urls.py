@@ -1,5 +1,12 @@
-"""Which address of this app leads where?"""
+"""Which page of the log has which address?"""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from audit import views
+
+urlpatterns = [
+    path("", views.search, name="audit-search"),
+    path("records/<uuid:uid>", views.record, name="audit-record"),
+    path("verify", views.verify, name="audit-verify"),
+    path("events", views.events, name="events"),
+]

@@ -16,6 +16,7 @@ from rest_framework import exceptions as drf
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
+from audit.filters import BadFilterError
 from config.problems import members_of
 from sideeffects import policies
 from sideeffects.actors import NobodyError
@@ -95,6 +96,7 @@ TABLE: dict[type[Exception], Refusal] = {
     # Ours, for how it was asked
     **_ours(400, _t("The body cannot be read"), BadBodyError),
     BodyTooLargeError: _TOO_LARGE,
+    **_ours(400, _t("A filter cannot be meant"), BadFilterError),
     **_ours(422, _t("A reason is needed"), policies.ReasonRequiredError),
     **_ours(422, _t("The arguments do not fit"), execute.ArgumentsError),
     **_ours(422, _t("The tool failed"), execute.ToolFailedError),

@@ -14,6 +14,7 @@ handler500 = "config.errors.fault"
 urlpatterns = [
     path("", include("sideeffects.urls")),
     path("audit/", include("audit.urls")),
+    path("api/v1/", include("audit.urls_api")),
     path("login", views.LogIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("enter", views.enter, name="enter"),

@@ -1,6 +1,5 @@
 """How do pages write times and other people's words?"""
 
-import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,10 +10,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from audit.inert import visible
+
 register = template.Library()
 
 _STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # controls, formats (bidirectional among them), surrogates, breaks
 
 
 @register.filter
@@ -59,8 +59,4 @@ def role_names(person: Any) -> set[str]:
 @register.filter
 def inert(text: object) -> SafeString:
     """Return another's words so that they can do nothing: escaped, isolated, and every invisible character shown."""
-    return format_html("<bdi>{}</bdi>", "".join(_visible(character) for character in str(text)))
-
-
-def _visible(character: str) -> str:
-    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in _INVISIBLE else character
+    return format_html("<bdi>{}</bdi>", visible(text))

@@ -1,0 +1,16 @@
+"""How is text that someone else wrote made unable to do anything? Pure; escaping stays the template's."""
+
+import unicodedata
+
+# Controls, formats (bidirectional ones among them), private use, surrogates, line and paragraph breaks, what is no
+# character at all.
+INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+
+
+def visible(text: object) -> str:
+    """Return the text with every invisible character written out, e.g. `⟨U+202E⟩`."""
+    return "".join(_visible(character) for character in str(text))
+
+
+def _visible(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in INVISIBLE else character

@@ -1,0 +1,261 @@
+"""How does a record read? One honest sentence per event; whatever others wrote is made inert."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext as _
+
+from audit.events import CATALOGUE
+from audit.filters import Cursor
+from audit.inert import visible
+from audit.queries import Found
+from audit.verify import BROKEN, CANNOT_TELL, Verdict
+
+Words = Mapping[str, str]
+NONE = "\N{EN DASH}"  # stands in a cell that holds nothing
+
+
+# -- Sentences ----------------------------------------------------------------------------------------------------
+# Each takes the words of `_words`: the parties, the target, the outcome, and every plain field of the data.
+
+
+def _compensate(words: Words) -> str:
+    known = {
+        "revoked": _("{actor} had {target} revoked: {counts}."),
+        "requested": _(
+            "{actor} had {target} revoked: its target accepted the request, the outcome is there ({counts})."
+        ),
+        "confirmed": _("{target}, revoked by {actor}: its target says that it is undone ({counts})."),
+        "not sent": _("{actor} asked to revoke {target}: the request has not been sent yet ({counts})."),
+        "refused": _("{actor} asked to revoke {target}: its target refused ({counts})."),
+        "unknown": _("{actor} asked to revoke {target}: the request may or may not have arrived ({counts})."),
+        "attested": _("{target}: a person attests that it is undone ({counts})."),
+        "already gone": _("{actor} asked to revoke {target}: it was already gone, not by this ({counts})."),
+        "not revocable": _("{actor} asked to revoke {target}: nothing of it is revocable ({counts})."),
+    }
+    return known.get(words["outcome"], _("{actor} asked to revoke {target}. Outcome: {outcome} ({counts})."))
+
+
+SENTENCES: dict[str, Callable[[Words], str]] = {
+    "COMPENSATE": _compensate,
+    "group_opened": lambda _w: _("{actor} began {tool}; the call has not landed."),
+    "group_landed": lambda _w: _("{tool} by {actor} landed: {members} declared, first {target} ({source})."),
+    "call_failed": lambda _w: _("{actor} says that {tool} failed: nothing was written."),
+    "call_lost": lambda _w: _("{actor} does not know what became of {tool}."),
+    "call_refused": lambda _w: _("{tool} by {actor} was refused before anything happened ({reason})."),
+    "declaration_differed": lambda _w: _("{actor} repeated {tool} and declared something else than what is held."),
+    "revoke_refused": lambda _w: _("{actor} asked to revoke {target} and was refused ({refusal}); nothing changed."),
+    "restore_refused": lambda _w: _("{actor} asked to restore {target} and was refused ({refusal}); nothing changed."),
+    "restored": lambda _w: _("{actor} restored what the revocation of {target} had removed: {counts}."),
+    "tool_declared": lambda _w: _("{actor} declared the tool {tool}, version {version}."),
+    "target_seen": lambda _w: _("{actor} named the target {name} for the first time ({base_url})."),
+    "agent_registered": lambda _w: _("{actor} registered the agent {name}."),
+    "token_created": lambda _w: _("{actor} created token {prefix}… for the agent {agent}, acting for {owner}."),
+    "token_withdrawn": lambda _w: _("{actor} withdrew token {prefix}… of the agent {agent}."),
+    "role_granted": lambda _w: _("{actor} granted {target} the role {role}."),
+    "role_withdrawn": lambda _w: _("{actor} withdrew the role {role} from {target}."),
+    "log_verified": lambda _w: _("{actor} had the log verified: {verdict}, {checked} of {size} records checked."),
+}
+
+
+class _Known(dict[str, str]):
+    """Words by name; a field that an old record does not hold is said to be unknown."""
+
+    def __missing__(self, _name: str) -> str:
+        return _("unknown")
+
+
+def sentence(body: Mapping[str, Any]) -> str:
+    """Return what a record says, in one sentence."""
+    words = _words(body)
+    known = SENTENCES.get(body["action"])
+    return known(words).format_map(words) if known else _("An event that this version does not know.")
+
+
+def body_of(found: Found) -> dict[str, Any] | None:
+    """Return what the stored bytes say, or None where someone altered them until they were no record any more."""
+    try:
+        body: dict[str, Any] = json.loads(found.record.body)
+        sentence(body)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return body
+
+
+def _words(body: Mapping[str, Any]) -> _Known:
+    data = {name: _plain(value) for name, value in body["data"].items()}
+    target, owner = body["target"], body["owner"]
+    return _Known(
+        data,
+        actor=party(body["actor"]),
+        owner=party(owner) if owner else _("nobody"),
+        target=visible(f"{target['type']} {target['id']}"),
+        outcome=visible(body["outcome"] or _("none")),
+    )
+
+
+def party(body: Mapping[str, str]) -> str:
+    """Return a party in words: a person by name, anything else with what it is."""
+    name = visible(body["name"])
+    kinds = {"agent": _("agent {name}"), "system": _("the system ({name})")}
+    return kinds.get(body["type"], "{name}").format(name=name)
+
+
+def _plain(value: Any) -> str:
+    """Return a field in a few words: counts by name, lists by their length."""
+    if isinstance(value, list):
+        return str(len(value))
+    if isinstance(value, dict):
+        return ", ".join(f"{visible(count)} {visible(name)}" for name, count in value.items()) or _("none")
+    return visible("" if value is None else value)
+
+
+# -- One record ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record in a list, ready to show."""
+
+    uid: str
+    seq: int | None
+    action: str
+    sentence: str
+    part: str
+    actor: str
+    owner: str
+    target: str
+    outcome: str
+    occurred_at: datetime
+
+
+@dataclass(frozen=True)
+class DataField:
+    """A field of a record's data: what it is called and means, and its value as text or as a table."""
+
+    name: str
+    meaning: str
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def line(found: Found) -> Line:
+    """Return a record as one line of a list; what its bytes do not tell any more, the columns may."""
+    row, body = found.record, body_of(found)
+    part = body["part"] if body else None
+    return Line(
+        uid=str(row.uid),
+        seq=found.seq,
+        action=visible(row.action),
+        sentence=sentence(body) if body else _("Altered: the stored bytes are no record. Have the log verified."),
+        part=_("part {number} of {of}").format(**part) if part else "",
+        actor=party(body["actor"]) if body else visible(row.actor),
+        owner=party(body["owner"]) if body and body["owner"] else visible(row.owner),
+        target=visible(f"{row.target_type} {row.target_id}"),
+        outcome=visible(row.outcome),
+        occurred_at=row.occurred_at,
+    )
+
+
+def data_of(found: Found) -> list[DataField]:
+    """Return the data of a record, field by field, in the catalogue's order."""
+    data = (body_of(found) or {"data": {}})["data"]
+    meanings = CATALOGUE[found.record.action].fields if found.record.action in CATALOGUE else {}
+    names = [name for name in meanings if name in data] + sorted(data.keys() - meanings.keys())
+    return [_field(name, meanings.get(name, ""), data[name]) for name in names]
+
+
+def _field(name: str, meaning: str, value: Any) -> DataField:
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        columns = tuple(dict.fromkeys(key for item in value for key in item))
+        rows = tuple(tuple(_cell(item.get(column)) for column in columns) for item in value)
+        return DataField(visible(name), meaning, columns=tuple(map(visible, columns)), rows=rows)
+    return DataField(visible(name), meaning, text=_cell(value))
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text that can do nothing."""
+    if value is None or value == "":
+        return NONE
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return visible(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return visible(", ".join(value)) or NONE
+    return visible(json.dumps(value, ensure_ascii=False))
+
+
+def address(query: Mapping[str, str], older: Cursor | None) -> str:
+    """Return the address of the next page of the same search, empty where there is none."""
+    if older is None:
+        return ""
+    given = {name: value for name, value in query.items() if value and name != "cursor"}
+    return f"?{urlencode({**given, 'cursor': str(older)})}"
+
+
+# -- Verdicts -----------------------------------------------------------------------------------------------------
+
+
+def verdict_words(verdict: Verdict, now: datetime) -> str:
+    """Return a verdict in full sentences, with what it does not say."""
+    return " ".join([*_result(verdict), _waiting(verdict, now)])
+
+
+def _result(verdict: Verdict) -> list[str]:
+    done = {"checked": verdict.checked, "size": verdict.size, "log": verdict.log}
+    if verdict.verdict == BROKEN and verdict.fault:
+        fault = verdict.fault
+        where = _("record {seq}").format(seq=fault.seq) if fault.seq is not None else _("a record without a place")
+        uid = f" ({fault.uid})" if fault.uid else ""
+        head = _("Broken: {kind}, first at {where}{uid}.").format(kind=fault.kind, where=where, uid=uid)
+        return [
+            head,
+            _("There: {detail}.").format(detail=visible(fault.detail)),
+            _("Before it {checked} were good.").format(**done),
+        ]
+    if verdict.verdict == CANNOT_TELL and not verdict.size:
+        return [_("Cannot tell: the log “{log}” holds no sealed record.").format(**done)]
+    if verdict.verdict == CANNOT_TELL:
+        so_far = _("Cannot tell: the time was over after {checked} of {size} records; nothing bad among these.")
+        return [so_far.format(**done), _("The command verify_audit has no time limit.")]
+    return [
+        _(
+            "Consistent: all {size} sealed records of the log “{log}” agree with each other and with their chain."
+        ).format(**done),
+        _("This says nothing about a log that was replaced as a whole."),
+    ]
+
+
+def _waiting(verdict: Verdict, now: datetime) -> str:
+    if not verdict.unsealed:
+        return _("No record waits for its seal.")
+    age = _age(verdict.oldest_unsealed_at, now)
+    return _("{number} not sealed yet, the oldest for {age} s; no chain binds these.").format(
+        number=verdict.unsealed, age=age
+    )
+
+
+def _age(at: datetime | None, now: datetime) -> int | None:
+    return max(int((now - at).total_seconds()), 0) if at else None
+
+
+def verdict_facts(verdict: Verdict, now: datetime) -> dict[str, Any]:
+    """Return a verdict as JSON says it."""
+    fault = verdict.fault
+    return {
+        "log": verdict.log,
+        "verdict": verdict.verdict,
+        "detail": verdict_words(verdict, now),
+        "size": verdict.size,
+        "checked": verdict.checked,
+        "head": verdict.head,
+        "kind": fault.kind if fault else None,
+        "seq": fault.seq if fault else None,
+        "uid": fault.uid if fault and fault.uid else None,
+        "unsealed": verdict.unsealed,
+        "oldest_unsealed_seconds": _age(verdict.oldest_unsealed_at, now),
+    }
