@@ -220,3 +220,17 @@ def standing_of(state: GroupState, members: Sequence[Member], *, conflict_open: 
     if conflict_open:
         return Standing.INCOMPLETE
     return next((name for allowed, name in _ALL_OF if states <= allowed), Standing.INCOMPLETE)
+
+
+def diagram() -> str:
+    """Return both tables as a Mermaid state diagram, as README shows it."""
+    tables = (("Group", GROUP_TABLE, GroupState.OPEN), ("Effect", EFFECT_TABLE, EffectState.ACTIVE))
+    lines = ["stateDiagram-v2"]
+    for name, table, first in tables:
+        lines += [f"    state {name} {{", f"        [*] --> {first.name}"]
+        arrows: dict[tuple[str, str], list[str]] = {}
+        for (state, action), to in table.items():
+            arrows.setdefault((state.name, to.name), []).append(action)
+        lines += [f"        {one} --> {to}: {', '.join(actions)}" for (one, to), actions in arrows.items()]
+        lines.append("    }")
+    return "\n".join(lines)

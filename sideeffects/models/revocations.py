@@ -45,7 +45,7 @@ class Revocation(models.Model):
 
 
 class MemberOutcome(models.Model):
-    """What became of one member in one revocation, as answered then; append-only."""
+    """What became of one member in one revocation, as answered then; never edited."""
 
     revocation = models.ForeignKey(Revocation, on_delete=models.PROTECT, related_name="outcomes")
     effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="outcomes")

@@ -28,7 +28,7 @@ class Tool(models.Model):
 
 
 class ToolVersion(models.Model):
-    """What a tool declared about itself from a moment on; append-only, pinned to each group at its call.
+    """What a tool declared about itself from a moment on; added and never edited, pinned to each group at its call.
 
     `contract` is the canonical form of `sideeffects.tools.Contract`; `digest` its SHA-256.
     """

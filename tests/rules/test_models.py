@@ -1,0 +1,74 @@
+"""Is every model declared mutable or append-only, and does the database hold to it?"""
+
+import pytest
+from django.apps import apps
+from django.db import DatabaseError, connection, transaction
+
+from audit import log
+from audit.events import Party
+from audit.models import Record, Seal, Subject
+from tests.factories import NOW
+
+APPEND_ONLY = {"audit.record", "audit.subject", "audit.seal"}
+MUTABLE = {
+    "audit.head",
+    "audit.unsealed",
+    "sideeffects.agent",
+    "sideeffects.agenttoken",
+    "sideeffects.declaration",
+    "sideeffects.effect",
+    "sideeffects.group",
+    "sideeffects.memberoutcome",
+    "sideeffects.revocation",
+    "sideeffects.role",
+    "sideeffects.target",
+    "sideeffects.tool",
+    "sideeffects.toolversion",
+    "workspace.historicalnote",
+    "workspace.historicalproject",
+    "workspace.historicaltask",
+    "workspace.note",
+    "workspace.project",
+    "workspace.task",
+}
+OURS = {"audit", "sideeffects", "workspace", "plans", "config"}
+
+
+def test_every_model_is_declared_one_or_the_other():
+    models = {model._meta.label_lower for model in apps.get_models() if model._meta.app_label in OURS}
+    assert models == APPEND_ONLY | MUTABLE
+
+
+def test_the_log_refers_to_nothing_outside():
+    for model in apps.get_app_config("audit").get_models():
+        for field in model._meta.get_fields():
+            if field.is_relation and field.related_model is not None and field.concrete:
+                assert field.related_model._meta.app_label == "audit"
+
+
+@pytest.mark.django_db
+@pytest.mark.both
+@pytest.mark.parametrize("model", [Record, Subject, Seal])
+@pytest.mark.parametrize("attack", ["update", "delete", "raw delete", "truncate"])
+def test_append_only_tables_refuse_every_attack(model, attack):
+    party = Party("system", "test", "test")
+    entry = log.Entry(action="agent_registered", target=("agent", "1"), actor=party, owner=None, data={"name": "x"})
+    log.append([entry], now=NOW)
+    log.seal()
+    count = model.objects.count()
+    assert count
+    table = model._meta.db_table
+    attacks = {
+        "update": lambda: _execute(f"UPDATE {table} SET id = id"),
+        "delete": lambda: model.objects.all()._raw_delete(model.objects.db),
+        "raw delete": lambda: _execute(f"DELETE FROM {table}"),
+        "truncate": lambda: _execute(f"TRUNCATE {table} CASCADE"),
+    }
+    with pytest.raises(DatabaseError), transaction.atomic():
+        attacks[attack]()
+    assert model.objects.count() == count
+
+
+def _execute(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
