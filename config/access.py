@@ -199,9 +199,10 @@ def _holds_nul(request: HttpRequest) -> bool:
 
 def _refuse(request: HttpRequest, verdict: Verdict) -> HttpResponse:
     if verdict is Verdict.SIGNED_OUT and not request.path.startswith(API):
-        if request.htmx:  # type: ignore[attr-defined]  # (HtmxMiddleware)
-            return HttpResponseClientRedirect(reverse("login"))
-        return redirect_to_login(request.get_full_path(), reverse("login"))
+        htmx: Any = request.htmx  # type: ignore[attr-defined]  # (HtmxMiddleware)
+        shown = (htmx.current_url_abs_path or "/") if htmx else request.get_full_path()
+        to_login = redirect_to_login(shown, reverse("login"))
+        return HttpResponseClientRedirect(to_login.url) if htmx else to_login
     if verdict is Verdict.WRONG_METHOD:
         return errors.answer(request, exceptions.MethodNotAllowed(request.method or ""))
     if verdict is Verdict.SIGNED_OUT:

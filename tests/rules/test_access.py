@@ -1,0 +1,265 @@
+"""Does every address answer each kind of asker as the access table says, and no other way?"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import URLPattern, URLResolver, get_resolver, path, reverse
+
+from config import access
+from config.access import TABLE, Rule, Verdict, judge
+from sideeffects import actors
+from sideeffects.actors import NOBODY, SCOPES
+from sideeffects.services import tokens
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+PEOPLE = ("alice", "bob", "charlie", "admin", "auditor", "staff")
+ASKERS = ("nobody", *PEOPLE, *SCOPES)
+
+
+def patterns(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Yield every address with its namespace."""
+    for item in resolver.url_patterns:
+        if isinstance(item, URLResolver):
+            yield from patterns(item, namespace or item.namespace or "")
+        else:
+            yield namespace, item
+
+
+LISTED = [(namespace, item) for namespace, item in patterns(get_resolver())]
+OURS = [item for namespace, item in LISTED if not namespace and item.name]
+NAMES = {item.name for item in OURS}
+
+
+class World:
+    """People, one of everything that an address can name, and whoever asks."""
+
+    def __init__(self) -> None:
+        for name in PEOPLE:
+            factories.person(name)
+        staff = factories.user("staff")
+        staff.is_staff = staff.is_superuser = True
+        staff.save()
+        self.group = factories.project(factories.planner("alice"), tasks=2)
+        effect = self.group.effects.first()
+        assert effect is not None
+        self.effect = effect
+        self.token = factories.token(owner="alice")
+
+    def kwargs(self, item: URLPattern) -> dict[str, Any]:
+        """Return what the address names; every name has one real thing."""
+        known = {
+            "group": self.group.pk,
+            "effect": self.effect.pk,
+            "token": self.token.pk,
+            "uid": self.group.pk,
+            "object_id": "1",
+            "id": "1",
+            "app_label": "sideeffects",
+            "content_type_id": 1,
+            "url": "x",
+        }
+        return {name: known[name] for name in item.pattern.converters | item.pattern.regex.groupindex}
+
+    def client(self, who: str) -> tuple[Client, actors.Actor]:
+        """Return a client of this asker, and who that is."""
+        client = Client(raise_request_exception=True)
+        if who in PEOPLE:
+            client.force_login(factories.user(who))
+            return client, actors.person(factories.user(who))
+        if who == "nobody":
+            return client, NOBODY
+        token, secret = tokens.create(
+            agent="sweeper", owner=factories.user("admin"), scopes=[who], by=actors.system("test"), now=factories.NOW
+        )
+        return Client(headers={"authorization": f"Bearer {secret}"}), actors.agent(token)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def refused_by_the_table(response: Any) -> Verdict | None:
+    """Return which refusal of the table an answer is, or None: then a view has answered."""
+    if response.status_code == 405:
+        return Verdict.WRONG_METHOD
+    if response.status_code == 401 or (response.status_code == 302 and response["Location"].startswith("/login?next=")):
+        return Verdict.SIGNED_OUT
+    if response.status_code == 403 and "#forbidden" in response.content.decode():
+        return Verdict.FORBIDDEN
+    return None
+
+
+@pytest.mark.parametrize("who", ASKERS)
+def test_every_address_answers_as_the_table_says(world: World, who: str):
+    client, actor = world.client(who)
+    wrong = []
+    for item in OURS:
+        url = address("", item, world)
+        asked = NOBODY if actor.token and not url.startswith("/api/") else actor  # pages know no tokens
+        for method in ("GET", "POST", "DELETE"):
+            wanted = judge(str(item.name), method, asked)
+            answered = client.generic(method, url, "{}", content_type="application/json")
+            expected = None if wanted is Verdict.ALLOWED else wanted
+            if refused_by_the_table(answered) is not expected or answered.status_code >= 500:
+                wrong.append(f"{method} {url} as {who}: {answered.status_code}, the table says {wanted.value}")
+            if item.name in {"login", "logout"}:
+                client, _ = world.client(who)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("who", ["nobody", "alice", "admin", "staff", "read"])
+def test_djangos_own_admin_opens_to_its_staff_only(world: World, who: str):
+    client, _ = world.client(who)
+    for namespace, item in LISTED:
+        if namespace == "admin" and item.name != "logout" and (item.name is None or not item.pattern.converters):
+            answered = client.get(address(namespace, item, world))
+            wanted = {"nobody": Verdict.SIGNED_OUT, "read": Verdict.SIGNED_OUT, "staff": None}.get(
+                who, Verdict.FORBIDDEN
+            )
+            assert refused_by_the_table(answered) is wanted, item
+
+
+def address(namespace: str, item: URLPattern, world: World) -> str:
+    """Return the address of a pattern with real things in it."""
+    kwargs = world.kwargs(item)
+    if item.name is None:
+        return f"/{namespace}/x"
+    return reverse(f"{namespace}:{item.name}" if namespace else item.name, kwargs=kwargs)
+
+
+def test_every_address_has_a_name_and_a_line_in_the_table():
+    unnamed = [str(item.pattern) for namespace, item in LISTED if not namespace and not item.name]
+    unlisted = [name for name in NAMES if name not in TABLE]
+    spaces = {f"{namespace}:" for namespace, _ in LISTED if namespace}
+    assert unnamed == []
+    assert unlisted == []
+    assert spaces <= TABLE.keys()
+
+
+def test_every_api_view_asks_the_table_even_where_it_brings_permissions_of_its_own():
+    views = [item for _, item in LISTED if str(item.name).startswith("api-")]
+    assert all(access.TablePermission in item.callback.cls.permission_classes for item in views)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("who", ["admin", "auditor", "staff", "nobody", "read"])
+def test_an_address_missing_from_the_table_is_refused_even_to_an_admin(world: World, who: str):
+    def view(_request: Any) -> HttpResponse:
+        return HttpResponse("open")
+
+    unlisted = type("urls", (), {"urlpatterns": [path("x", view), path("api/v1/x", view, name="api-x"), *login_urls()]})
+    with override_settings(ROOT_URLCONF=unlisted):
+        client, _ = world.client(who)
+        assert client.get("/x").status_code == 403
+        assert client.get("/api/v1/x").status_code == 403
+        assert client.get("/api/v1/x")["Content-Type"] == "application/problem+json"
+
+
+def login_urls() -> list[Any]:
+    """Return the addresses that every page links to."""
+    return [
+        item
+        for item in get_resolver("config.urls").url_patterns
+        if getattr(item, "name", "") in {"login", "logout", "help"}
+    ]
+
+
+def test_a_plain_view_under_the_api_does_not_slip_past_the_table(world: World):
+    def view(_request: Any) -> HttpResponse:
+        return HttpResponse("open")
+
+    names = type("urls", (), {"urlpatterns": [path("api/v1/x", view, name="api-groups"), *login_urls()]})
+    with override_settings(ROOT_URLCONF=names):
+        assert world.client("nobody")[0].get("/api/v1/x").status_code == 401
+
+
+# The table itself, said once more in words: a slip in it must not pass because the sweep reads the same slip.
+
+
+@pytest.mark.parametrize("who", ["nobody", "alice", "charlie", "staff"])
+@pytest.mark.parametrize("name", [name for name in TABLE if name.startswith(("console-", "audit-", "api-audit"))])
+def test_only_roles_open_console_and_audit(world: World, who: str, name: str):
+    actor = world.client(who)[1]
+    assert all(judge(name, method, actor) is not Verdict.ALLOWED for method in ("GET", "POST"))
+
+
+def test_an_auditor_opens_no_console_page_and_may_post_nowhere_but_as_anyone(world: World):
+    auditor = world.client("auditor")[1]
+    assert not any(judge(name, "GET", auditor) is Verdict.ALLOWED for name in TABLE if name.startswith("console-"))
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_an_agent_restores_nothing_and_reads_no_log_whatever_its_owner_may(world: World, scope: str):
+    agent = world.client(scope)[1]
+    assert judge("api-group-restore", "POST", agent) is Verdict.FORBIDDEN
+    assert judge("api-audit-records", "GET", agent) is Verdict.FORBIDDEN
+    assert judge("admin:", "GET", agent) is Verdict.FORBIDDEN
+
+
+def test_each_scope_opens_its_own_and_no_more(world: World):
+    opened = {
+        scope: {
+            name
+            for name in TABLE
+            for method in TABLE[name]
+            if judge(name, method, world.client(scope)[1]) is Verdict.ALLOWED
+        }
+        for scope in SCOPES
+    }
+    anyone = {name for name in TABLE if any(access.ANYONE in rule.roles for rule in TABLE[name].values())}
+    assert opened["revoke-own"] - anyone == {"api-group-revoke", "api-effect-revoke"}
+    assert opened["record"] - anyone == {name for name in TABLE if name.startswith("api-tool-call")}
+    assert not {"api-tool-calls", "api-group-revoke"} & opened["read"]
+
+
+def test_a_superuser_holds_no_role_by_that(world: World):
+    staff = world.client("staff")[1]
+    assert not staff.is_admin
+    assert judge("console-people", "GET", staff) is Verdict.FORBIDDEN
+    assert judge("admin:", "GET", staff) is Verdict.ALLOWED
+
+
+def test_a_method_that_nobody_may_use_is_not_told_to_strangers():
+    table = {"x": {"POST": Rule(frozenset({"owner"}))}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "TABLE", table)
+        assert judge("x", "GET", NOBODY) is Verdict.SIGNED_OUT
+        assert judge("x", "GET", actors.Actor(user=factories.user("bob"))) is Verdict.WRONG_METHOD
+
+
+def test_who_is_signed_out_comes_back_to_where_they_wanted_to_go(world: World):
+    client, _ = world.client("nobody")
+    response = client.get("/console/people/?q=a&before=3")
+    assert response["Location"] == "/login?next=/console/people/%3Fq%3Da%26before%3D3"
+    answer = client.post(
+        response["Location"], {"username": "admin", "password": factories.PASSWORD, "next": "/console/people/?q=a"}
+    )
+    assert answer["Location"] == "/console/people/?q=a"
+
+
+def test_htmx_is_sent_to_the_log_in_as_a_whole_page(world: World):
+    client, _ = world.client("nobody")
+    response = client.get(
+        "/agents/", headers={"hx-request": "true", "hx-current-url": "http://testserver/agents/?before="}
+    )
+    assert re.match(r"/login\?next=", response["HX-Redirect"])
+
+
+@pytest.mark.parametrize(("who", "words"), [("alice", set()), ("admin", {"Console"}), ("auditor", {"Audit"})])
+def test_the_navigation_shows_what_the_role_may_open(world: World, who: str, words: set[str]):
+    page = world.client(who)[0].get("/help").content.decode()
+    shown = set(re.findall(r"<a href=[^>]*>([^<]+)</a>", page.split("</nav>")[0]))
+    built = {name for name, item in (("Console", "console-actions"), ("Audit", "audit-search")) if item in NAMES}
+    assert shown & {"Console", "Audit"} == ({"Console", "Audit"} if who == "admin" else words) & built
+    assert "My agents" in shown
+
+
+def test_health_checks_ask_no_database_who_asks(django_assert_num_queries: Any, world: World):
+    client, _ = world.client("alice")
+    with django_assert_num_queries(0):
+        client.head("/login-which-is-no-address\0")
