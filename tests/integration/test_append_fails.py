@@ -1,0 +1,188 @@
+"""When the log cannot be written, has nothing changed, and is the answer an error? For every service (A8)."""
+
+import ast
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from audit import log
+from sideeffects import actors
+from sideeffects.services import roles, tokens
+from sideeffects.services.declare import declare_target, declare_tool
+from sideeffects.services.land import fail, land, lose
+from sideeffects.services.record import Status, ToolBlockedError
+from sideeffects.services.restore import restore
+from sideeffects.services.revoke import revoke
+from sideeffects.tools import Contract
+from sideeffects.transitions import RevokeClass
+from tests import factories
+from tests.factories import NOW, later, person, planner
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both]
+
+SERVICES = Path(__file__).parents[2] / "sideeffects" / "services"
+OURS = {"audit", "sideeffects", "workspace", "auth"}
+NONE = Contract(revoke_class=RevokeClass.NONE, reason="no")
+Change = Callable[[], Any]
+
+
+def _open() -> Any:
+    return factories.report(planner(), [], status=Status.IN_FLIGHT).group
+
+
+def _landing(verb: str) -> Change:
+    by = planner()
+    group = factories.report(by, [], status=Status.IN_FLIGHT).group
+    assert group is not None
+    if verb == "land":
+        return lambda: land(group=group.pk, effects=[factories.contact("c")], by=by, now=later(minutes=1))
+    act = fail if verb == "fail" else lose
+    return lambda: act(group=group.pk, reason="timeout", by=by, now=later(minutes=1))
+
+
+def _revoke() -> Change:
+    group = factories.project(planner())
+    return lambda: revoke(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="", trigger="click")
+
+
+def _refused() -> Change:
+    group, bob = factories.project(planner()), person("bob")
+    return lambda: revoke(groups=[group.pk], by=bob, now=later(minutes=1), reason="", trigger="click")
+
+
+def _restore() -> Change:
+    group = factories.project(planner())
+    revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger="click")
+    return lambda: restore(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="")
+
+
+def _execute() -> Change:
+    by = planner()
+    return lambda: factories.project(by)
+
+
+def _record() -> Change:
+    by = planner()
+    return lambda: factories.report(by, [factories.contact("c")])
+
+
+def _blocked() -> Change:
+    by = planner()
+    blocked = Contract(revoke_class=RevokeClass.NONE, reason="no", blocked=True)
+    declare_tool(name="rm.rf", contract=blocked, by=by, now=NOW)
+
+    def change() -> None:
+        with contextlib.suppress(ToolBlockedError):
+            factories.report(by, [], tool="rm.rf")
+
+    return change
+
+
+def _differ() -> Change:
+    by = planner()
+    factories.report(by, [factories.contact("c1")])
+    return lambda: factories.report(by, [factories.contact("c2")])
+
+
+def _grant() -> Change:
+    by, bob = person("admin"), factories.user("bob")
+    return lambda: roles.grant(user=bob, role="auditor", by=by, now=NOW)
+
+
+def _withdraw_role() -> Change:
+    by, auditor = person("admin"), person("auditor").user
+    return lambda: roles.withdraw(user=auditor, role="auditor", by=by, now=NOW)
+
+
+def _create_token() -> Change:
+    by, alice = person("admin"), factories.user("alice")
+    return lambda: tokens.create(agent="new", owner=alice, scopes=["read"], name="", by=by, now=NOW)
+
+
+def _withdraw_token() -> Change:
+    by, token = person("alice"), factories.token()
+    return lambda: tokens.withdraw(tokens=[token.pk], by=by, now=NOW)
+
+
+def _target() -> Change:
+    by = actors.system("test")
+    return lambda: declare_target(name="crm", base_url="https://crm.example", audience="crm", by=by, now=NOW)
+
+
+def _tool() -> Change:
+    by = actors.system("test")
+    return lambda: declare_tool(name="t", contract=NONE, by=by, now=NOW)
+
+
+CHANGES: dict[str, Callable[[], Change]] = {
+    "declare.declare_target": _target,
+    "declare.declare_tool": _tool,
+    "execute.execute": _execute,
+    "land.land": lambda: _landing("land"),
+    "land.fail": lambda: _landing("fail"),
+    "land.lose": lambda: _landing("lose"),
+    "record.record": _record,
+    "record.check_not_blocked": _blocked,
+    "refuse.log_refusals": _refused,
+    "restore.restore": _restore,
+    "revoke.revoke": _revoke,
+    "compare.with_held": _differ,
+    "roles.grant": _grant,
+    "roles.withdraw": _withdraw_role,
+    "tokens.create": _create_token,
+    "tokens.withdraw": _withdraw_token,
+}
+
+
+def _everything() -> dict[str, list[tuple[Any, ...]]]:
+    models = [model for model in apps.get_models() if model._meta.app_label in OURS]
+    return {model._meta.label: sorted(model._default_manager.values_list(), key=repr) for model in models}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_nothing_changes_without_its_record(name, monkeypatch):
+    change = CHANGES[name]()
+    before = _everything()
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(log, "append", broken)
+    with pytest.raises(OSError, match="disk full"):
+        change()
+    assert _everything() == before
+    monkeypatch.undo()
+    change()
+    assert _everything() != before, "the change does nothing even when the log can be written"
+
+
+def test_a_tool_whose_landing_cannot_be_recorded_leaves_no_row(monkeypatch):
+    by, append = planner(), log.append
+
+    def second_fails(entries: Any, **more: Any) -> Any:
+        if entries[0].action == "group_landed":
+            raise OSError("disk full")
+        return append(entries, **more)
+
+    monkeypatch.setattr(log, "append", second_fails)
+    before = _everything()
+    with pytest.raises(Exception, match=r"project\.create failed"):
+        factories.project(by)
+    after = _everything()
+    assert {name for name in after if after[name] != before[name] and name.startswith("workspace")} == set()
+
+
+def test_every_service_stands_in_the_table():
+    written = {
+        f"{path.stem}.{node.name}"
+        for path in SERVICES.glob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+        and not node.name.startswith("_")
+        and "transaction.atomic" in ast.unparse(node)
+    }
+    assert written - {"tokens.authenticate"} <= set(CHANGES)
