@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from celery import Celery
-from celery.beat import EmbeddedService
+from celery.beat import EmbeddedService, Scheduler
 from celery.platforms import SecurityWarning
 
 CONCURRENCY = 2  # tasks at a time; one that asks many targets brings a pool of its own
@@ -19,15 +19,15 @@ class Background:
     """One worker and one beat, each in a thread."""
 
     def __init__(self, app: Celery) -> None:
+        warnings.simplefilter("ignore", SecurityWarning)  # root may run it: tasks are JSON, and ours
         options = {"without_mingle": True, "without_gossip": True, "without_heartbeat": True, "quiet": True}
         self.worker: Any = app.Worker(pool="threads", concurrency=CONCURRENCY, **options)
-        self.beat: Any = EmbeddedService(app, thread=True)
+        self.beat: Any = EmbeddedService(app, thread=True, scheduler_cls=Scheduler)  # its times need no file
         self.beat.daemon = True
         self.thread = threading.Thread(target=self.worker.start, name="worker", daemon=True)
 
     def start(self) -> None:
         """Begin taking tasks, and sending those of the schedule."""
-        warnings.simplefilter("ignore", SecurityWarning)  # root may run it: it takes JSON from this process alone
         self.thread.start()
         self.beat.start()
 
