@@ -15,6 +15,7 @@ from sideeffects.services import roles, tokens
 from sideeffects.services.declare import declare_target, declare_tool
 from sideeffects.services.land import fail, land, lose
 from sideeffects.services.record import Status, ToolBlockedError
+from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
 from sideeffects.tools import Contract
@@ -46,17 +47,17 @@ def _landing(verb: str) -> Change:
 
 def _revoke() -> Change:
     group = factories.project(planner())
-    return lambda: revoke(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="", trigger="click")
+    return lambda: revoke(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="", trigger=Trigger.CLICK)
 
 
 def _refused() -> Change:
     group, bob = factories.project(planner()), person("bob")
-    return lambda: revoke(groups=[group.pk], by=bob, now=later(minutes=1), reason="", trigger="click")
+    return lambda: revoke(groups=[group.pk], by=bob, now=later(minutes=1), reason="", trigger=Trigger.CLICK)
 
 
 def _restore() -> Change:
     group = factories.project(planner())
-    revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger="click")
+    revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
     return lambda: restore(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="")
 
 

@@ -11,6 +11,7 @@ from audit.models import Record
 from sideeffects.models import Declaration, Effect, MemberOutcome, Revocation
 from sideeffects.policies import NotFoundError, ReadOnlyError, ReasonRequiredError, RevokeCapError
 from sideeffects.services.record import Status
+from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import (
     InFlightError,
@@ -27,7 +28,7 @@ from tests.factories import NOW, later, person, planner
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
 
 
-def ask(group, by, *, reason="", now=NOW, trigger="click"):
+def ask(group, by, *, reason="", now=NOW, trigger=Trigger.CLICK):
     return revoke(groups=[group.pk], by=by, now=now, reason=reason, trigger=trigger)[0]
 
 
@@ -120,14 +121,14 @@ def test_an_agent_revokes_its_own_within_its_cap(settings):
     settings.AGENT_REVOKES_PER_HOUR = 1
     mine = planner()
     groups = [factories.project(mine, name=name) for name in ("A", "B")]
-    assert ask(groups[0], mine, trigger="api").unwrap().complete
+    assert ask(groups[0], mine, trigger=Trigger.API).unwrap().complete
     with pytest.raises(RevokeCapError):
-        ask(groups[1], mine, trigger="api").unwrap()
-    assert ask(groups[1], mine, trigger="api", now=later(hours=2)).unwrap().complete
+        ask(groups[1], mine, trigger=Trigger.API).unwrap()
+    assert ask(groups[1], mine, trigger=Trigger.API, now=later(hours=2)).unwrap().complete
     other = planner(agent="other")
     with pytest.raises(NotFoundError):
-        ask(groups[1], other, trigger="api").unwrap()
-    assert bodies("COMPENSATE")[0]["actor"] == {"type": "agent", "id": str(mine.token.agent_id), "name": "planner"}
+        ask(groups[1], other, trigger=Trigger.API).unwrap()
+    assert bodies("COMPENSATE")[0]["actor"] == {"type": "agent", "id": str(mine.token and mine.token.agent_id), "name": "planner"}
 
 
 def test_what_cannot_come_back_is_refused_with_the_tools_own_reason():
@@ -227,7 +228,9 @@ def test_in_a_list_the_failing_group_stands_alone_and_its_neighbours_go(seventh)
     by = planner()
     groups = [factories.project(by, name=f"P{number}", tasks=10) for number in range(3)]
     seventh("refuse")
-    results = revoke(groups=[group.pk for group in groups], by=person("alice"), now=NOW, reason="", trigger="click")
+    results = revoke(
+        groups=[group.pk for group in groups], by=person("alice"), now=NOW, reason="", trigger=Trigger.CLICK
+    )
     assert [result.refusal is not None for result in results] == [True, False, False]
     assert [result.group for result in results] == [group.pk for group in groups]
     assert alive() == (1, 10)
