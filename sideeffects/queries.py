@@ -6,16 +6,51 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet
 
 from sideeffects.models import Declaration, Effect, Group, Revocation
-from sideeffects.transitions import EffectState
+from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Standing
 
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
     """Return which of the groups have a declaration that nobody has decided about."""
     rows = Declaration.objects.filter(group__in=list(groups), held=False, resolved_at=None)
     return set(rows.values_list("group_id", flat=True))
+
+
+def with_conflict(groups: QuerySet[Group], *, is_open: bool) -> QuerySet[Group]:
+    """Return those of the groups that have a declaration nobody has decided about, or those that have none."""
+    undecided = Exists(Declaration.objects.filter(group=OuterRef("pk"), held=False, resolved_at=None))
+    return groups.filter(undecided if is_open else ~undecided)
+
+
+def with_standing(groups: QuerySet[Group], standing: Standing) -> QuerySet[Group]:
+    """Return those of the groups that are called so: `transitions.standing_of`, said in SQL."""
+    for state, name in NOT_LANDED.items():
+        if name is standing:
+            return groups.filter(state=state)
+    members = Effect.objects.filter(group=OuterRef("pk"))
+    landed = groups.filter(state=GroupState.LANDED)
+    asked = Exists(members.exclude(state=EffectState.ACTIVE))
+    if standing is Standing.STANDING:
+        return landed.filter(~asked)
+    back = Exists(members.filter(state=EffectState.ACTIVE, restored_at__isnull=False))
+    if standing is Standing.PARTLY_RESTORED:
+        return landed.filter(asked, back)
+    return _undone_as(landed.filter(asked, ~back), members, standing)
+
+
+def _undone_as(asked: QuerySet[Group], members: QuerySet[Effect], standing: Standing) -> QuerySet[Group]:
+    """Narrow groups that were asked back by how far that got."""
+    outside = {name: Exists(members.exclude(state__in=states)) for states, name in ALL_OF}
+    if standing is Standing.INCOMPLETE:
+        _, widest = ALL_OF[-1]
+        conflict = with_conflict(Group.objects.all(), is_open=True)
+        return asked.filter(Q(outside[widest]) | Q(pk__in=conflict.values("pk")))
+    names = [name for _, name in ALL_OF]
+    weaker = names[: names.index(standing)]
+    undone = with_conflict(asked, is_open=False).filter(~outside[standing])
+    return undone.filter(outside[weaker[-1]]) if weaker else undone
 
 
 def members_of(groups: Sequence[Any]) -> dict[UUID, list[Effect]]:
@@ -72,10 +107,11 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
 
 
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
+    back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
     alike = Effect.objects.filter(group__in=groups).values_list(
-        "group", "type", "operation", "revoke_class", "state", "restored_at__isnull", "reason", "target__name"
+        "group", "type", "operation", "revoke_class", "state", back, "reason", "target__name"
     )
-    for group, type_, operation, revoke_class, state, fresh, reason, target, count, first in alike.annotate(
+    for group, type_, operation, revoke_class, state, restored, reason, target, count, first in alike.annotate(
         count=Count("pk"), first=Min("position")
     ).order_by("first"):
         yield (
@@ -85,7 +121,7 @@ def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
                 operation=operation,
                 revoke_class=revoke_class,
                 state=state,
-                restored=not fresh,
+                restored=restored,
                 count=count,
                 first=first,
                 reason=reason,

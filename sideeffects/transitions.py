@@ -199,8 +199,9 @@ def is_complete(state: GroupState, members: Sequence[Member], *, conflict_open: 
     )
 
 
-_NOT_LANDED = {_G.OPEN: Standing.IN_FLIGHT, _G.FAILED: Standing.FAILED, _G.LOST: Standing.LOST}
-_ALL_OF = (
+NOT_LANDED = {_G.OPEN: Standing.IN_FLIGHT, _G.FAILED: Standing.FAILED, _G.LOST: Standing.LOST}
+# Each set holds the one before: a group is called by the first that holds all its members' states.
+ALL_OF = (
     ({_E.REVOKED, _E.PURGED}, Standing.REVOKED),
     ({_E.REVOKED, _E.PURGED, _E.COMPENSATED}, Standing.UNDONE),
     ({_E.REVOKED, _E.PURGED, _E.COMPENSATED, _E.ATTESTED}, Standing.ATTESTED),
@@ -211,7 +212,7 @@ _ALL_OF = (
 def standing_of(state: GroupState, members: Sequence[Member], *, conflict_open: bool) -> Standing:
     """Return what the group is called, by its weakest member; an open conflict makes any undoing incomplete."""
     if state is not _G.LANDED:
-        return _NOT_LANDED[state]
+        return NOT_LANDED[state]
     states = {member.state for member in members}
     if states <= {_E.ACTIVE}:
         return Standing.STANDING
@@ -219,7 +220,7 @@ def standing_of(state: GroupState, members: Sequence[Member], *, conflict_open: 
         return Standing.PARTLY_RESTORED
     if conflict_open:
         return Standing.INCOMPLETE
-    return next((name for allowed, name in _ALL_OF if states <= allowed), Standing.INCOMPLETE)
+    return next((name for allowed, name in ALL_OF if states <= allowed), Standing.INCOMPLETE)
 
 
 def diagram() -> str:
