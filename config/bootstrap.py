@@ -157,20 +157,31 @@ def clear() -> None:
 
 
 def commands(lock: Path) -> list[list[str]]:
-    """Return what makes the environment and installs `lock`: by uv, else the host's pip, else the environment's own."""
-    python, what = str(python_of_venv()), ["--require-hashes", "-r", str(lock)]
+    """Return what makes the environment, unless it is there, and installs `lock` into it."""
     fresh = not python_of_venv().exists()
-    if uv := shutil.which("uv"):
-        make = [uv, "venv", "-q", "--allow-existing", "--python", sys.executable, str(VENV)]
-        return [*([make] if fresh else []), [uv, "pip", "install", "-q", "--python", python, *what]]
-    make = [sys.executable, "-m", "venv", str(VENV)]
+    uv = shutil.which("uv")
+    make, install = by_uv(uv) if uv else by_pip(fresh=fresh)
+    return [*([make] if fresh else []), [*install, "-q", "--require-hashes", "-r", str(lock)]]
+
+
+def by_uv(uv: str) -> tuple[list[str], list[str]]:
+    """Return how uv makes the environment and installs into it."""
+    make = [uv, "venv", "-q", "--allow-existing", "--python", sys.executable, str(VENV)]
+    install = [uv, "pip", "install", "--python", str(python_of_venv())]
+    return make, [*install, "--compile-bytecode"] if sys.dont_write_bytecode else install
+
+
+def by_pip(*, fresh: bool) -> tuple[list[str], list[str]]:
+    """Return the same for the host's pip, else the environment's own; raises SetupError where there is neither."""
+    make, python = [sys.executable, "-m", "venv", str(VENV)], str(python_of_venv())
     if host_pip_can():  # the environment needs no pip of its own: 10 s less
         make, pip = [*make, "--without-pip"], [sys.executable, "-m", "pip", "--python", python]
     elif importlib.util.find_spec("ensurepip") if fresh else any(VENV.glob("[Ll]ib/**/site-packages/pip")):
         pip = [python, "-m", "pip"]
     else:
         raise SetupError("Takeback needs uv, or pip for this Python (on Debian and Ubuntu: apt install python3-venv).")
-    return [*([make] if fresh else []), [*pip, "install", "-q", "--no-compile", "--disable-pip-version-check", *what]]
+    install = [*pip, "install", "--disable-pip-version-check"]
+    return make, install if sys.dont_write_bytecode else [*install, "--no-compile"]  # the first import compiles
 
 
 def host_pip_can() -> bool:

@@ -24,7 +24,10 @@ class OutsideError(Exception):
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Bring the servers up and point the settings at them; a wrapper, so that it comes before pytest-django's own."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:  # a database of the broker for each, as pytest-django gives each one of PostgreSQL's
+        os.environ["TAKEBACK_BROKER"] = f"{os.environ['TAKEBACK_BROKER'].rpartition('/')[0]}/{worker.lstrip('gw')}"
+    else:
         start(early_config)
     return (yield)
 

@@ -1,0 +1,103 @@
+"""Does `up` come up, say where it is, do its background work, and stop when told?"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+OF_THE_TESTS = ("DATABASE_URL", "TAKEBACK_", "DJANGO_ALLOW", "PYTEST_")
+PATIENCE = 60
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator["tuple[subprocess.Popen[str], str, list[str]]"]:
+    """Run `up` as a person would; give the process, its address and the lines it printed."""
+    port = free_port()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_TESTS)}
+    command = [sys.executable, "manage.py", "up", "--port", str(port), f"--data={folder}", *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as up:
+        try:
+            assert up.stdout
+            lines = [up.stdout.readline()]
+            while not lines[-1].startswith(("Token of", "There is no admin")):
+                assert lines[-1], up.communicate()
+                lines.append(up.stdout.readline())
+            yield up, f"http://127.0.0.1:{port}", lines
+        finally:
+            up.kill()
+
+
+def get(address: str, **headers: str) -> tuple[int, str]:
+    request = urllib.request.Request(address, headers=headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        return answer.status, answer.read().decode()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_up_serves_the_demonstration_and_stops_within_five_seconds(folder, how):
+    with running(folder) as (up, address, lines):
+        assert get(f"{address}/healthz") == (200, "ok\n")
+        assert json.loads(get(f"{address}/readyz")[1]) == {"ready": True, "in_the_way": []}
+        assert address in lines[0]
+        assert [line.split()[0] for line in lines if re.match(r"  \w+ +\S{12}\n", line)] == [
+            "alice",
+            "bob",
+            "admin",
+            "auditor",
+        ]
+        assert "Enter as alice" in get(f"{address}/enter")[1]
+        asked = time.monotonic()
+        up.send_signal(how)
+        assert up.wait(5) == 0
+        assert time.monotonic() - asked < 5
+
+
+def test_without_demo_nobody_is_made_up_and_the_first_admin_is_explained(tmp_path):
+    with running(tmp_path, "--no-demo") as (_, address, lines):
+        assert "createsuperuser" in lines[-1]
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(f"{address}/enter")
+
+
+def test_a_taken_port_is_said_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        done = up_to_its_end(tmp_path, "--port", str(holder.getsockname()[1]))
+    assert done.returncode == 1
+    assert "Choose another: --port N" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_demonstration_is_for_this_machine_only(tmp_path):
+    done = up_to_its_end(tmp_path, "--host", "0.0.0.0")
+    assert done.returncode == 1
+    assert "only on 127.0.0.1" in done.stderr
+
+
+def up_to_its_end(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_TESTS)}
+    command = [sys.executable, "manage.py", "up", "--data", str(folder), *arguments]
+    return subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=PATIENCE, check=False)
