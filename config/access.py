@@ -1,12 +1,12 @@
 """Who may use which address? One table, endpoint by role by scope; what is not in it is denied."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import ResolverMatch, reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
@@ -175,7 +175,9 @@ class AccessMiddleware:
             return None
         actor: Actor = NOBODY if _is_open(endpoint, request.method) else request.actor  # type: ignore[attr-defined]  # (set above)
         verdict = judge(endpoint, request.method or "", actor)
-        return None if verdict is Verdict.ALLOWED else _refuse(request, verdict)
+        if verdict is not Verdict.ALLOWED:
+            return _refuse(request, verdict)
+        return errors.unreadable(request) if _has_nul(request.POST) else None
 
 
 def _asks_the_table(view: Any) -> bool:
@@ -188,13 +190,13 @@ def _is_open(endpoint: str, method: str | None) -> bool:
 
 
 def _holds_nul(request: HttpRequest) -> bool:
-    values: Iterable[str] = (
-        request.path,
-        *request.COOKIES.values(),
-        *(value for key, value in request.META.items() if key.startswith("HTTP_")),
-        *(text for key, values in request.GET.lists() for text in (key, *values)),
-    )
-    return any("\0" in value for value in values if isinstance(value, str))
+    headers = (value for key, value in request.META.items() if key.startswith("HTTP_"))
+    values = (request.path, *request.COOKIES.values(), *headers)
+    return _has_nul(request.GET) or any("\0" in value for value in values)
+
+
+def _has_nul(sent: QueryDict) -> bool:
+    return any("\0" in text for key, values in sent.lists() for text in (key, *values))
 
 
 def _refuse(request: HttpRequest, verdict: Verdict) -> HttpResponse:

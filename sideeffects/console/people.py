@@ -6,6 +6,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from audit.inert import visible
 from sideeffects import people
 from sideeffects.actors import ActorRequest
 from sideeffects.forms import PeopleListForm, RoleForm, read
@@ -30,5 +31,5 @@ def _change(request: ActorRequest) -> HttpResponse:
     change = CHANGES[asked["do"]]
     change(user=asked["person"], role=asked["role"], by=request.actor, now=timezone.now())  # noqa: TID251  (a face)
     said = _("{name} is now {role}.") if asked["do"] == "grant" else _("{name} is no longer {role}.")
-    messages.success(request, said.format(name=asked["person"].get_username(), role=asked["role"]))
+    messages.success(request, said.format(name=visible(asked["person"].get_username()), role=asked["role"]))
     return redirect("console-people")

@@ -53,7 +53,7 @@ def grant(*, user: Any, role: str, by: Actor, now: datetime) -> Role:
         )
         if not is_new:
             raise RoleUnchangedError(user, role, held=True)
-        log.append([_entry("role_granted", user, role, by)], now=now)
+        log.append([_entry(action="role_granted", user=user, role=role, by=by)], now=now)
     return row
 
 
@@ -71,7 +71,7 @@ def withdraw(*, user: Any, role: str, by: Actor, now: datetime) -> None:
         if role == ADMIN and admins <= {user.pk}:
             raise LastAdminError(user)
         row.delete()
-        log.append([_entry("role_withdrawn", user, role, by)], now=now)
+        log.append([_entry(action="role_withdrawn", user=user, role=role, by=by)], now=now)
 
 
 def _locked_admins() -> set[Any]:
@@ -87,5 +87,6 @@ def _check(role: str, admins: set[Any], by: Actor) -> None:
         raise RolesNotYoursToGiveError
 
 
-def _entry(action: str, user: Any, role: str, by: Actor) -> log.Entry:
-    return log.Entry(action, ("user", str(user.pk)), by.party, None, {"role": role})
+def _entry(*, action: str, user: Any, role: str, by: Actor) -> log.Entry:
+    target = ("user", str(user.pk))
+    return log.Entry(action=action, target=target, actor=by.party, owner=None, data={"role": role})

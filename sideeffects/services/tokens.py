@@ -15,6 +15,7 @@ from sideeffects.actors import SCOPES, Actor, party_of
 from sideeffects.models import Agent, AgentToken
 
 MARK = "tkb"  # tokens begin with it, so that secret scanners and people recognise one
+LONGEST_NAME = 100
 SEEN_EVERY = timedelta(minutes=1)  # `last_used_at` is written no more often than this
 
 
@@ -58,7 +59,10 @@ def create(  # the answer holds the secret, which exists nowhere else
     with transaction.atomic():
         if not (by.is_admin or by.system):
             raise TokensNotYoursToMakeError
-        _check(agent, owner, scopes, expires_at, now)
+        agent, name = agent.strip(), name.strip()
+        _check(agent, name, owner, scopes)
+        if expires_at is not None and expires_at <= now:
+            raise BadTokenRequestError("expires_at", "This time is past.")
         row = _agent(agent, by=by, now=now)
         secret = secrets.token_urlsafe(32)
         token = AgentToken.objects.create(
@@ -72,9 +76,9 @@ def create(  # the answer holds the secret, which exists nowhere else
             created_by=str(by.party),
             expires_at=expires_at,
         )
-        log.append(
-            [_entry("token_created", token, by, {"scopes": token.scopes, "expires_at": _text(expires_at)})], now=now
-        )
+        ends = expires_at.isoformat() if expires_at else ""
+        entry = _entry(action="token_created", token=token, by=by, scopes=token.scopes, expires_at=ends)
+        log.append([entry], now=now)
     return token, f"{MARK}_{token.prefix}_{secret}"
 
 
@@ -100,7 +104,7 @@ def withdraw(*, tokens: Sequence[Any], by: Actor, now: datetime) -> list[AgentTo
             row.withdrawn_at, row.withdrawn_by = now, str(by.party)
         AgentToken.objects.bulk_update(fresh, ["withdrawn_at", "withdrawn_by"])
         if fresh:
-            log.append([_entry("token_withdrawn", row, by, {}) for row in fresh], now=now)
+            log.append([_entry(action="token_withdrawn", token=row, by=by) for row in fresh], now=now)
     return fresh
 
 
@@ -139,33 +143,39 @@ def _agent(name: str, *, by: Actor, now: datetime) -> Agent:
         name=name, defaults={"registered_at": now, "registered_by": str(by.party)}
     )
     if is_new:
-        entry = log.Entry("agent_registered", ("agent", str(agent.pk)), by.party, None, {"name": agent.name})
+        entry = log.Entry(
+            action="agent_registered",
+            target=("agent", str(agent.pk)),
+            actor=by.party,
+            owner=None,
+            data={"name": agent.name},
+        )
         log.append([entry], now=now)
     return agent
 
 
-def _check(agent: str, owner: Any, scopes: Sequence[str], expires_at: datetime | None, now: datetime) -> None:
+def _check(agent: str, name: str, owner: Any, scopes: Sequence[str]) -> None:
     unknown = sorted(set(scopes) - set(SCOPES))
-    if not agent.strip():
-        raise BadTokenRequestError("agent", "An agent has a name.")
+    if not 0 < len(agent) <= LONGEST_NAME:
+        raise BadTokenRequestError("agent", f"An agent has a name of at most {LONGEST_NAME} characters.")
+    if len(name) > LONGEST_NAME:
+        raise BadTokenRequestError("name", f"At most {LONGEST_NAME} characters.")
     if not owner.is_active:
         raise BadTokenRequestError("owner", "This person's account is closed.")
     if not scopes or unknown:
         raise BadTokenRequestError("scopes", f"Scopes are {', '.join(SCOPES)}; not: {', '.join(unknown) or 'none'}.")
-    if expires_at is not None and expires_at <= now:
-        raise BadTokenRequestError("expires_at", "This time is past.")
 
 
-def _entry(action: str, token: AgentToken, by: Actor, more: dict[str, Any]) -> log.Entry:
-    owner = party_of(token.owner)
-    data = {"agent": token.agent.name, "prefix": token.prefix} | more
-    subjects = (("agent", str(token.agent_id)),)
-    return log.Entry(action, ("token", str(token.pk)), by.party, owner, data, subjects=subjects)
+def _entry(*, action: str, token: AgentToken, by: Actor, **data: Any) -> log.Entry:
+    return log.Entry(
+        action=action,
+        target=("token", str(token.pk)),
+        actor=by.party,
+        owner=party_of(token.owner),
+        data={"agent": token.agent.name, "prefix": token.prefix} | data,
+        subjects=[("agent", str(token.agent_id))],
+    )
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _text(moment: datetime | None) -> str:
-    return moment.isoformat() if moment else ""

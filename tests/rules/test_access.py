@@ -63,7 +63,7 @@ class World:
             "content_type_id": 1,
             "url": "x",
         }
-        return {name: known[name] for name in item.pattern.converters | item.pattern.regex.groupindex}
+        return {name: known[name] for name in {**item.pattern.converters, **item.pattern.regex.groupindex}}
 
     def client(self, who: str) -> tuple[Client, actors.Actor]:
         """Return a client of this asker, and who that is."""
