@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from itertools import accumulate
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -63,7 +64,7 @@ def latest(*, group: str, action: str) -> Record | None:
 
 
 def _record(body: Body, now: datetime) -> Record:
-    columns = {**body.lookups, "occurred_at": now}
+    columns = {**body.lookups, "uid": UUID(body.lookups["uid"]), "occurred_at": now}
     return Record(body=body.text, leaf_hash=body.leaf_hash, **columns)
 
 

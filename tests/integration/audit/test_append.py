@@ -1,0 +1,156 @@
+"""Is a change recorded exactly when it happens, by who asked, and never without it?"""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+from celery import current_app
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
+
+from audit import log, wake
+from audit.chain import BadBodyError
+from audit.models import Record, Subject, Unsealed
+from tests.entries import ALICE, NOW, PLANNER, granted, revoked, write
+
+pytestmark = [pytest.mark.both]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_record_apart_from_what_it_records_is_refused():
+    with pytest.raises(log.OutsideTransactionError):
+        log.append([granted()], now=NOW)
+    assert not Record.objects.exists()
+
+
+@pytest.mark.django_db
+def test_records_come_with_their_subjects_and_wait_for_their_seal():
+    [record] = write(revoked(actor=PLANNER))
+    assert record.pk
+    assert record.uid.version == 7
+    found = set(Subject.objects.filter(record=record).values_list("object_type", "object_id"))
+    assert found == {("project", "1"), ("task", "1000"), ("task", "1001"), ("user", "1"), ("agent", "7")}
+    assert list(Unsealed.objects.values_list("record_id", flat=True)) == [record.pk]
+
+
+@pytest.mark.django_db
+def test_a_list_of_entries_costs_as_many_statements_as_one(django_assert_num_queries):
+    with django_assert_num_queries(3):
+        log.append([granted()], now=NOW)
+    with django_assert_num_queries(3):
+        log.append([granted(number) for number in range(60)], now=NOW)
+
+
+@pytest.mark.django_db
+def test_an_entry_in_parts_is_stood_for_by_its_first_part_and_each_member_finds_its_own():
+    first, after = write(revoked(tasks=3_000, title="x" * 20), granted())
+    parts = list(Record.objects.filter(action="COMPENSATE").order_by("id"))
+    assert len(parts) > 1
+    assert first == parts[0]
+    assert after.action == "role_granted"
+    found = Record.objects.get(subjects__object_type="task", subjects__object_id="12999")
+    assert found == parts[-1]
+    assert json.loads(found.body)["part"]["first"] == str(first.uid)
+    assert Record.objects.filter(subjects__object_type="record", subjects__object_id=first.uid).count() == len(parts)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("table", [Record, Subject, Unsealed])
+def test_a_record_that_cannot_be_written_undoes_its_change(table, monkeypatch):
+    """A8: wherever in the append it fails, the caller's change goes with it."""
+
+    def broken(*_args, **_kwargs):
+        raise OSError("no room on the device")
+
+    monkeypatch.setattr(table.objects, "bulk_create", broken)
+    with pytest.raises(OSError, match="no room"), transaction.atomic():
+        get_user_model().objects.create(username="eve")
+        log.append([granted()], now=NOW)
+    assert not get_user_model().objects.filter(username="eve").exists()
+    assert not Record.objects.exists()
+    assert not Subject.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refused_entry_undoes_its_change_and_the_entries_beside_it():
+    with pytest.raises(BadBodyError), transaction.atomic():
+        get_user_model().objects.create(username="eve")
+        log.append([granted(), granted(data={"role": "a\0b"})], now=NOW)
+    assert not get_user_model().objects.filter(username="eve").exists()
+    assert not Record.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_actor_is_who_asked_whoever_else_is_around():
+    """A9: nothing is taken from a request, a thread or the owner."""
+    with transaction.atomic():
+        log.append([granted(actor=ALICE), granted(actor=PLANNER, owner=ALICE)], now=NOW)
+    said = Record.objects.order_by("id").values_list("actor", "owner")
+    assert list(said) == [("user:alice", ""), ("agent:planner", "user:alice")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_sealer_is_woken_once_per_transaction_and_only_after_its_commit(monkeypatch):
+    woken = []
+    monkeypatch.setattr(wake, "wake", woken.append)
+    monkeypatch.setattr(log, "_wake_sealer", lambda: wake.wake("audit.seal"))
+    with transaction.atomic():
+        log.append([granted()], now=NOW)
+        with pytest.raises(RuntimeError), transaction.atomic():
+            log.append([granted()], now=NOW)
+            raise RuntimeError
+        log.append([granted(), granted()], now=NOW)
+        assert woken == []
+    assert woken == ["audit.seal"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_rolled_back_wakes_nobody(monkeypatch):
+    woken = []
+    monkeypatch.setattr(log, "_wake_sealer", lambda: woken.append("audit.seal"))
+    with pytest.raises(RuntimeError), transaction.atomic():
+        log.append([granted()], now=NOW)
+        raise RuntimeError
+    assert woken == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broker_that_hangs_holds_no_request_up(monkeypatch):
+    """It accepts the connection and never answers, as a frozen Redis does."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        broker = f"redis://127.0.0.1:{frozen.getsockname()[1]}/0"
+        asked = threading.Event()
+
+        def send_task(name, **options):
+            asked.set()
+            with current_app.connection_for_write(broker) as hanging:
+                hanging.transport_options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5}
+                current_app.tasks["audit.seal"].apply_async(connection=hanging, retry=False)
+
+        monkeypatch.setattr(current_app, "send_task", send_task)
+        began = time.monotonic()
+        write(granted())
+        took = time.monotonic() - began
+        assert asked.wait(5)
+    assert took < 0.4
+    assert Record.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_times_survive_the_round_trip_to_the_microsecond():
+    at = NOW.replace(microsecond=123_457)
+    write(granted(), now=at)
+    record = Record.objects.get()
+    assert record.occurred_at == at
+    assert json.loads(record.body)["occurred_at"] == "2026-11-30T12:00:00.123457Z"
+
+
+@pytest.mark.django_db
+def test_text_of_any_script_comes_back_as_the_bytes_that_were_hashed():
+    [record] = write(granted(data={"role": 'ü🎉\u202e"\\\n\u2028\x7f'}))
+    stored = Record.objects.get()
+    assert stored.body == record.body
+    assert json.loads(stored.body)["data"]["role"] == 'ü🎉\u202e"\\\n\u2028\x7f'
+    assert connection.vendor in {"postgresql", "sqlite"}

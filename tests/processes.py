@@ -1,0 +1,41 @@
+"""How does a test get other processes on its own database?"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+SETUP = "import django; django.setup(); import sys, os, json\n"
+
+
+def database_url() -> str:
+    """Return the address of the database this test runs on."""
+    wanted = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{wanted['NAME']}"
+    user, host, port = wanted["USER"], quote(wanted["HOST"], safe=""), wanted["PORT"]
+    password = f":{quote(wanted['PASSWORD'], safe='')}" if wanted["PASSWORD"] else ""
+    return f"postgres://{user}{password}@{host}{f':{port}' if port else ''}/{wanted['NAME']}"
+
+
+def beside(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    """Run Python code in a process of its own, with Django set up on the test's database."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SETUP + code, *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "config.settings"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer(process: "subprocess.Popen[str]", *, code: int = 0) -> str:
+    """Return what a process printed; it must have ended with this exit code."""
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == code, said
+    return said
