@@ -1,6 +1,7 @@
 """Are two calls, or two declarations of one call, the same? Keys, digests and differences; pure.
 
-Sameness of JSON is that of RFC 8785: the order of members does not count, and 1 and 1.0 are one number (R3).
+Sameness of JSON is that of RFC 8785: the order of members does not count, and 1 and 1.0 are one number (R3). Whole
+numbers beyond 2^53 - 1, for which it has no form, are the same only where every digit is.
 """
 
 import hashlib
@@ -13,9 +14,11 @@ import rfc8785
 
 from sideeffects.transitions import Operation
 
+LARGEST_EXACT = 2**53 - 1  # RFC 8785 writes no larger whole number
+
 
 class NotCanonicalError(Exception):
-    """Arguments hold something that has no canonical form, such as an integer beyond 2^53 - 1."""
+    """Arguments hold something that has no canonical form, such as NaN, half a surrogate pair or endless nesting."""
 
     def __init__(self, detail: str) -> None:
         self.member = "arguments"
@@ -50,14 +53,40 @@ class Declared:
 
 def _digest(value: Any) -> str:
     try:
-        return hashlib.sha256(rfc8785.dumps(value)).hexdigest()
-    except rfc8785.CanonicalizationError as error:
+        return hashlib.sha256(_canonical(value)).hexdigest()
+    except (ValueError, RecursionError) as error:  # a name of half a surrogate pair is a plain ValueError
         raise NotCanonicalError(f"The arguments have no canonical form (RFC 8785): {error}") from error
 
 
-def group_key(*, owner: str, conversation: str, tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the key of a call that named none: SHA-256 hex over owner, conversation, tool and arguments."""
-    return _digest([owner, conversation, tool, arguments])
+def _canonical(value: Any) -> bytes:
+    try:
+        return bytes(rfc8785.dumps(value))
+    except rfc8785.IntegerDomainError:
+        return bytes(rfc8785.dumps(_with_digits(value)))
+
+
+def _with_digits(value: Any) -> Any:
+    """Return the value with whole numbers that no double holds written out, under a name that no JSON here can have."""
+    if isinstance(value, Mapping):
+        return {name: _with_digits(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_digits(item) for item in value]
+    if not isinstance(value, int) or abs(value) <= LARGEST_EXACT:
+        return value
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    return near if int(near) == value else {"\0digits": str(value)}
+
+
+def group_key(*, owner: str, conversation: str, tool: str, arguments: Mapping[str, Any], executed: bool = False) -> str:
+    """Return the key of a call that named none: SHA-256 hex over owner, conversation, tool and arguments.
+
+    A call executed here has keys apart from those of calls that are said to have run elsewhere, so that nobody's
+    word stands in for a run.
+    """
+    return _digest([*(["executed"] if executed else []), owner, conversation, tool, arguments])
 
 
 def explicit_key(*, owner: str, agent: str, key: str) -> str:
