@@ -1,5 +1,6 @@
 """What can be executed here, and what does each tool promise? The `@tool` registry and the contract it pins."""
 
+import json
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -37,12 +38,17 @@ class Contract:
         """Return the contract whose `as_json` this is."""
         return cls(**{**value, "revoke_class": RevokeClass(value["revoke_class"])})
 
-    def classify(self, operation: Operation) -> tuple[RevokeClass, str]:
-        """Return how far a revoke of one *external* object gets, and the reason where it gets nowhere."""
+    def classify(self, operation: Operation, *, named: bool = True) -> tuple[RevokeClass, str]:
+        """Return how far a revoke of one *external* object gets, and the reason where it gets nowhere.
+
+        `named`: whether the call said under which id the target knows the object.
+        """
         if self.revoke_class is RevokeClass.NONE:
             return RevokeClass.NONE, self.reason
         if operation.value not in self.compensations:
             return RevokeClass.NONE, f"No way back is declared for {operation.value}"
+        if "{id}" in self.compensations[operation.value] and not named:
+            return RevokeClass.NONE, "No id was declared, so there is nothing to name to the target"
         return RevokeClass.EXTERNAL, ""
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
@@ -69,6 +75,12 @@ class _Titles(string.Formatter):
                 raise KeyError(name)
             value = value[name]
         return value, first
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Write texts as they are and the rest as JSON; a format could ask for a billion blanks, so there are none."""
+        if format_spec:
+            raise ValueError(format_spec)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, kw_only=True)
