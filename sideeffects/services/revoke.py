@@ -80,7 +80,8 @@ def _attempt(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger:
 
 def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: Trigger) -> list[Result]:
     if by.token is not None:
-        Agent.objects.select_for_update().get(pk=by.token.agent_id)  # its cap is counted under this lock
+        # Its cap is counted under this lock, which lets by what only refers to the agent, such as recording.
+        Agent.objects.select_for_update(no_key=True).get(pk=by.token.agent_id)
     locked = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version")
     rows = {row.pk: row for row in locked.filter(pk__in=ids).order_by("pk")}
     members, conflicts = queries.members_of(list(rows)), queries.open_conflicts(rows)
@@ -89,7 +90,8 @@ def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: 
     for key in ids:
         try:
             one = _classified(key, rows, members.get(key, []), conflicts, by=by, reason=reason)
-            policies.check_agent_cap(by, more=len(work) + 1, now=now)
+            if one.local_members:
+                policies.check_agent_cap(by, more=len(work) + 1, now=now)
         except REFUSALS as error:
             results[key] = Result(key, refusal=error)
             continue

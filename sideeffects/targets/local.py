@@ -42,10 +42,11 @@ def remove(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[tuple[str,
     absent: set[tuple[str, str]] = set()
     for adapter, group in reversed(_by_adapter(pieces)):
         rows = adapter.lock([piece.id for piece in group])
-        present = {piece.id: piece for piece in group if piece.id in rows and not adapter.is_deleted(rows[piece.id])}
-        absent |= {piece.key for piece in group if piece.id not in present}
-        _check_owners(adapter, rows, present.values())
-        _change(adapter, [rows[key] for key in present], list(present), adapter.remove, by=by, now=now)
+        present = [piece for piece in group if piece.id in rows and not adapter.is_deleted(rows[piece.id])]
+        ids = dict.fromkeys(piece.id for piece in present)
+        absent |= {piece.key for piece in group if piece.id not in ids}
+        _check_owners(adapter, rows, present)
+        _change(adapter, [rows[key] for key in ids], list(ids), adapter.remove, by=by, now=now)
     return absent
 
 
