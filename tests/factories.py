@@ -100,12 +100,13 @@ def report(
     arguments: dict[str, Any] | None = None,
     status: Status = Status.LANDED,
     now: datetime = NOW,
+    occurrence: int = 0,
     **call: Any,
 ) -> Recorded:
     """Report a call that ran elsewhere."""
     call.setdefault("conversation", "c1")
     wanted = ToolCall(tool=tool, arguments={"n": 1} if arguments is None else arguments, **call)
-    return record(call=wanted, status=status, effects=effects, owner=by.user, by=by, now=now)
+    return record(call=wanted, status=status, effects=effects, owner=by.user, by=by, now=now, occurrence=occurrence)
 
 
 def later(**by: float) -> datetime:

@@ -16,8 +16,8 @@ MOST_CONFLICTS = 20  # differing declarations kept for one group; more are count
 
 def with_held(
     group: Group, declared: Sequence[Declared], *, by: Actor, now: datetime, occurrence: int = 0
-) -> Declaration | None:
-    """Return the conflict that a declaration of a locked, landed group means, or none where it is a replay.
+) -> tuple[Declaration | None, bool]:
+    """Return the conflict that a declaration of a locked, landed group means, if any, and whether it is kept as new.
 
     A conflict that is new is kept beside the first with its difference and writes `declaration_differed`; one that
     is known folds into its count; what a person has resolved stays resolved. Past the cap a conflict is counted on
@@ -28,15 +28,15 @@ def with_held(
     same = known.get(digest)
     if same is not None and (same.held or same.resolved_at is not None):
         _count_repeat(group, declared, occurrence=occurrence)
-        return None
+        return None, False
     if same is not None:
-        return _seen_again(same, now=now, occurrence=occurrence)
+        return _seen_again(same, now=now, occurrence=occurrence), False
     held = next(row for row in known.values() if row.held)
     conflict = _new(group, held, declared, digest=digest, by=by, now=now)
     if len(known) > MOST_CONFLICTS:
         Group.objects.filter(pk=group.pk).update(declarations_not_kept=F("declarations_not_kept") + 1)
-        return conflict
-    return _keep(conflict, declared, by=by, now=now)
+        return conflict, False
+    return _keep(conflict, declared, by=by, now=now), True
 
 
 def _count_repeat(group: Group, declared: Sequence[Declared], *, occurrence: int) -> None:

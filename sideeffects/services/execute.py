@@ -68,20 +68,19 @@ def execute(*, tool: RegisteredTool, call: record.ToolCall, owner: Any, by: Acto
     """Run a registered tool once for its key, and land it with what it wrote.
 
     Raises ScopeMissingError, ArgumentsError, ToolBlockedError, KeyReusedError, InProgressError, RevokedBeforeError,
-    ToolFailedError. Writes `group_opened`, then `group_landed` or `call_failed`.
+    ToolFailedError, LeaseLostError. Writes `group_opened`, then `group_landed` or `call_failed`; or `call_refused`.
     """
     policies.check_may_record(by)
     arguments = _checked(tool, call.arguments)
-    key = record.key_of(call, owner=owner, by=by)
+    key = record.key_of(call, owner=owner, by=by, executed=True)
     with transaction.atomic():
         version = version_of(call.tool, by=by, now=now)
     record.check_not_blocked(call, version, owner=owner, by=by, now=now)
     try:
-        with transaction.atomic():
-            group, mine = _lease(call, key=key, version=version, owner=owner, by=by, now=now)
-    except IntegrityError:  # a twin opened it first; this one now finds it
-        with transaction.atomic():
-            group, mine = _lease(call, key=key, version=version, owner=owner, by=by, now=now)
+        group, mine = _leased(call, key=key, version=version, owner=owner, by=by, now=now)
+    except RevokedBeforeError:
+        record.log_refused(call, reason="revoked-before", owner=owner, by=by, now=now)
+        raise
     if not mine:
         return Recorded("replayed", group)
     return _run(tool, group, arguments, owner=owner, by=by, now=now)
@@ -97,12 +96,21 @@ def _checked(tool: RegisteredTool, arguments: Mapping[str, Any]) -> dict[str, An
     return dict(serializer.validated_data)
 
 
+def _leased(call: record.ToolCall, **arguments: Any) -> tuple[Group, bool]:
+    try:
+        with transaction.atomic():
+            return _lease(call, **arguments)
+    except IntegrityError:  # a twin opened it first; this one now finds it
+        with transaction.atomic():
+            return _lease(call, **arguments)
+
+
 def _lease(
     call: record.ToolCall, *, key: str, version: ToolVersion | None, owner: Any, by: Actor, now: datetime
 ) -> tuple[Group, bool]:
     """Return the open group with a lease of this try's own, or the landed one that this call replays."""
     until = now + timedelta(seconds=settings.CALL_LEASE_SECONDS)
-    group = record.latest(key, owner=owner)
+    group = next(reversed(record.generations(key, owner=owner)), None)
     if group is None:
         group = record.open_group(
             call,
@@ -117,6 +125,8 @@ def _lease(
         record.log_opened(group, by=by, now=now)
         return group, True
     record.check_same_call(group, call)
+    if group.source != record.Source.EXECUTED:
+        raise record.KeyReusedError(group)
     if group.state == GroupState.LANDED:
         if group.revocations.filter(restored_at=None).exists():
             raise RevokedBeforeError(group)
@@ -162,7 +172,7 @@ def _new_effect(written: Written, group: Group) -> NewEffect:
     assert version is not None
     if written.external:
         contract = Contract.from_json(version.contract)
-        revoke_class, reason = contract.classify(written.operation)
+        revoke_class, reason = contract.classify(written.operation, named=bool(written.id))
         return NewEffect(declared, revoke_class, reason, version.target)
     adapter_for(written.type)
     if written.operation is not Operation.CREATE:

@@ -30,11 +30,15 @@ class NewEffect:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What recording came to: `result` is recorded, opened, replayed, conflict or failed (then there is no group)."""
+    """What recording came to: `result` is recorded, opened, replayed, conflict or failed (then there is no group).
+
+    `created` where the group, or the conflict that is kept, has not been there before.
+    """
 
     result: str
     group: Group | None = None
     conflict: Declaration | None = None
+    created: bool = False
 
     def check_agrees(self) -> "Recorded":
         """Return itself; raises DeclarationConflictError where the declaration differs from the one held."""
@@ -65,7 +69,7 @@ def classified(effects: Sequence[Declared], contract: Contract | None, target: T
     for declared in effects:
         revoke_class, reason = (RevokeClass.NONE, NOT_DECLARED)
         if contract is not None and contract.revoke_class is not RevokeClass.LOCAL:
-            revoke_class, reason = contract.classify(declared.operation)
+            revoke_class, reason = contract.classify(declared.operation, named=bool(declared.id))
         result.append(NewEffect(declared, revoke_class, reason, target))
     return result
 
@@ -126,16 +130,16 @@ def end(group: Group, action: str, *, reason: str, by: Actor, now: datetime) -> 
 
 
 def settle(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetime, occurrence: int = 0) -> Recorded:
-    """Hold the first declaration of a locked group; compare any later one with it.
+    """Hold the first declaration of a locked group; compare any later one with it; a failed one lands no more.
 
     `occurrence` is how often this very declaration stands in the source that is read (an import, which may be read
-    again); 0 counts one more.
+    again); 0 counts one more. Raises TransitionError.
     """
-    if group.state in {GroupState.OPEN, GroupState.LOST}:
+    if group.state != GroupState.LANDED:
         return _hold(group, effects, by=by, now=now)
     declared = [new.declared for new in effects]
-    conflict = compare.with_held(group, declared, by=by, now=now, occurrence=occurrence)
-    return Recorded("conflict" if conflict else "replayed", group, conflict)
+    conflict, kept = compare.with_held(group, declared, by=by, now=now, occurrence=occurrence)
+    return Recorded("conflict" if conflict else "replayed", group, conflict, created=kept)
 
 
 def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetime) -> Recorded:

@@ -1,7 +1,7 @@
 """Record what an agent did: the one way in for calls that ran elsewhere and for calls that run here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -12,9 +12,9 @@ from audit import log
 from sideeffects import declarations, policies
 from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, declaration_digest
-from sideeffects.models import Group, ToolVersion
+from sideeffects.models import Declaration, Group, ToolVersion
 from sideeffects.services.declare import version_of
-from sideeffects.services.land import Recorded, classified, end, settle
+from sideeffects.services.land import NotReportedError, Recorded, classified, end, settle
 from sideeffects.tools import Contract
 from sideeffects.transitions import GroupState
 
@@ -60,14 +60,18 @@ class ToolBlockedError(Exception):
         super().__init__(f"The tool {tool} is blocked here; nothing has happened.")
 
 
-def key_of(call: ToolCall, *, owner: Any, by: Actor) -> str:
+def key_of(call: ToolCall, *, owner: Any, by: Actor, executed: bool = False) -> str:
     """Return the key that holds this call to once: the caller's own, else the hash of what was asked."""
     if call.idempotency_key:
         return declarations.explicit_key(
             owner=str(owner.pk), agent=f"{by.party.type}:{by.party.id}", key=call.idempotency_key
         )
     return declarations.group_key(
-        owner=str(owner.pk), conversation=call.conversation, tool=call.tool, arguments=call.arguments
+        owner=str(owner.pk),
+        conversation=call.conversation,
+        tool=call.tool,
+        arguments=call.arguments,
+        executed=executed,
     )
 
 
@@ -81,22 +85,31 @@ def check_not_blocked(call: ToolCall, version: ToolVersion | None, *, owner: Any
     """Refuse a blocked tool before anything happens; raises ToolBlockedError, writes `call_refused`."""
     if version is None or not Contract.from_json(version.contract).blocked:
         return
+    log_refused(call, reason="tool-blocked", owner=owner, by=by, now=now)
+    raise ToolBlockedError(call.tool)
+
+
+def log_refused(call: ToolCall, *, reason: str, owner: Any, by: Actor, now: datetime) -> None:
+    """Write `call_refused`, in a transaction of its own, after whatever was begun has been undone."""
     entry = log.Entry(
         action="call_refused",
         target=("tool", call.tool),
         actor=by.party,
         owner=party_of(owner),
-        data={"tool": call.tool, "conversation": call.conversation, "reason": "tool-blocked"},
+        data={"tool": call.tool, "conversation": call.conversation, "reason": reason},
     )
     with transaction.atomic():
         log.append([entry], now=now)
-    raise ToolBlockedError(call.tool)
 
 
-def latest(key: str, *, owner: Any) -> Group | None:
-    """Return the newest group that holds a key, locked; a failed one holds none."""
+def generations(key: str, *, owner: Any) -> list[Group]:
+    """Return the groups that hold a key, oldest first, locked in the order in which a revoke locks them.
+
+    A failed group holds none. There is more than one where the call was done again after a revoke.
+    """
     groups = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version__target")
-    return groups.filter(owner=owner, key=key).exclude(state=GroupState.FAILED).order_by("-generation").first()
+    rows = groups.filter(owner=owner, key=key).exclude(state=GroupState.FAILED).order_by("pk")
+    return sorted(rows, key=lambda group: group.generation)
 
 
 def open_group(
@@ -163,14 +176,16 @@ def record(
     """Record a call that ran elsewhere, once for its key, however often it is declared.
 
     `effects`: principal first. `occurrence`: see `land.settle`. Raises ScopeMissingError, NotCanonicalError,
-    ToolBlockedError, KeyReusedError. A differing declaration is kept and returned as `conflict`, never raised here,
-    so that it is committed.
+    ToolBlockedError (only for what is announced: what has happened is recorded, blocked or not), KeyReusedError,
+    NotReportedError. A differing declaration is kept and returned as `conflict`, never raised here, so that it is
+    committed.
     """
     policies.check_may_record(by)
     key = key_of(call, owner=owner, by=by)
     with transaction.atomic():
         version = version_of(call.tool, by=by, now=now)
-    check_not_blocked(call, version, owner=owner, by=by, now=now)
+    if status is Status.IN_FLIGHT and source != Source.IMPORTED:
+        check_not_blocked(call, version, owner=owner, by=by, now=now)
     arguments = {"key": key, "version": version, "source": source, "owner": owner, "by": by, "now": now}
     try:
         with transaction.atomic():
@@ -193,40 +208,53 @@ def _once(
     now: datetime,
     occurrence: int,
 ) -> Recorded:
-    group = latest(key, owner=owner)
-    if group is not None:
+    known = generations(key, owner=owner)
+    for group in known[-1:]:
         check_same_call(group, call)
+        if group.source == Source.EXECUTED:
+            raise NotReportedError(group)
     if status is Status.FAILED:
-        return _failed(group, by=by, now=now)
-    generation = _generation(group, effects, status)
-    if group is None or generation != group.generation:
-        group = open_group(
-            call, key=key, version=version, source=source, owner=owner, by=by, now=now, generation=generation
-        )
-        if status is Status.IN_FLIGHT:
+        return _failed(known, by=by, now=now)
+    found = _meant(known, effects, status)
+    group = found or open_group(
+        call, key=key, version=version, source=source, owner=owner, by=by, now=now, generation=_next(known)
+    )
+    if status is Status.IN_FLIGHT:
+        if found is None:
             log_opened(group, by=by, now=now)
-            return Recorded("opened", group)
-    elif status is Status.IN_FLIGHT:
-        return Recorded("replayed", group)
+        return Recorded("replayed" if found else "opened", group, created=found is None)
     pinned = group.tool_version
     contract = Contract.from_json(pinned.contract) if pinned else None
     new = classified(effects, contract, pinned.target if pinned else None)
-    return settle(group, new, by=by, now=now, occurrence=occurrence)
+    result = settle(group, new, by=by, now=now, occurrence=occurrence)
+    return result if found else replace(result, created=True)
 
 
-def _failed(group: Group | None, *, by: Actor, now: datetime) -> Recorded:
+def _failed(known: Sequence[Group], *, by: Actor, now: datetime) -> Recorded:
     """Write nothing for a failure reported at once; fail the call where it was open."""
-    if group is not None and group.state == GroupState.OPEN:
-        return Recorded("failed", end(group, "fail", reason="", by=by, now=now))
+    if known and known[-1].state == GroupState.OPEN:
+        return Recorded("failed", end(known[-1], "fail", reason="", by=by, now=now))
     return Recorded("failed")
 
 
-def _generation(group: Group | None, effects: Sequence[Declared], status: Status) -> int:
-    """Return the generation a declaration belongs to: other effects after a revoke have happened anew."""
-    if group is None:
-        return 0
-    revoked = group.state == GroupState.LANDED and group.revocations.filter(restored_at=None).exists()
-    if status is not Status.LANDED or not revoked:
-        return group.generation
-    known = group.declarations.filter(digest=declaration_digest(effects)).exists()
-    return group.generation if known else group.generation + 1
+def _next(known: Sequence[Group]) -> int:
+    return known[-1].generation + 1 if known else 0
+
+
+def _meant(known: Sequence[Group], effects: Sequence[Declared], status: Status) -> Group | None:
+    """Return the generation that a call means, or none where it is done for the first time or anew.
+
+    What one of them has declared is a replay of that one, for ever; else it is the newest, unless that was revoked:
+    then other effects have happened again, and so will a call that is announced.
+    """
+    if not known:
+        return None
+    newest = known[-1]
+    if newest.state != GroupState.LANDED:
+        return newest
+    if status is Status.LANDED:
+        same = Declaration.objects.filter(group__in=known, digest=declaration_digest(effects))
+        holders = set(same.values_list("group_id", flat=True))
+        if holder := next((group for group in reversed(known) if group.pk in holders), None):
+            return holder
+    return None if newest.revocations.filter(restored_at=None).exists() else newest

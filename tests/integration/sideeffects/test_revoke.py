@@ -128,7 +128,11 @@ def test_an_agent_revokes_its_own_within_its_cap(settings):
     other = planner(agent="other")
     with pytest.raises(NotFoundError):
         ask(groups[1], other, trigger=Trigger.API).unwrap()
-    assert bodies("COMPENSATE")[0]["actor"] == {"type": "agent", "id": str(mine.token and mine.token.agent_id), "name": "planner"}
+    assert bodies("COMPENSATE")[0]["actor"] == {
+        "type": "agent",
+        "id": str(mine.token and mine.token.agent_id),
+        "name": "planner",
+    }
 
 
 def test_what_cannot_come_back_is_refused_with_the_tools_own_reason():
