@@ -157,11 +157,11 @@ def clear() -> None:
 
 
 def commands(lock: Path) -> list[list[str]]:
-    """Return what makes the environment, unless it is there, and installs `lock` into it."""
+    """Return what makes the environment, unless it is there, and installs `lock`, which is complete, into it."""
     fresh = not python_of_venv().exists()
     uv = shutil.which("uv")
     make, install = by_uv(uv) if uv else by_pip(fresh=fresh)
-    return [*([make] if fresh else []), [*install, "-q", "--require-hashes", "-r", str(lock)]]
+    return [*([make] if fresh else []), [*install, "-q", "--no-deps", "--require-hashes", "-r", str(lock)]]
 
 
 def by_uv(uv: str) -> tuple[list[str], list[str]]:
