@@ -27,6 +27,7 @@ def snapshot() -> Iterator[None]:
         with transaction.atomic(durable=True):
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                cursor.execute("SELECT 1")  # the first query takes the snapshot
             yield
 
 

@@ -7,28 +7,18 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client, TransactionTestCase
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from audit import triggers
 from tests import chromium
+from tests.tampering import without_triggers
 
 
 def pytest_configure() -> None:
     """Hash passwords quickly: no test is about how slow that must be."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
-@contextlib.contextmanager
-def without_triggers(alias: str) -> Iterator[None]:
-    """Take the append-only triggers away for a moment."""
-    triggers.remove(connections[alias])
-    try:
-        yield
-    finally:
-        triggers.install(connections[alias])
 
 
 @pytest.fixture(autouse=True, scope="session")

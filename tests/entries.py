@@ -1,14 +1,15 @@
 """What can be put on the log in a test? Entries as services make them, without the services."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from audit import log
+from audit import chain, log
 from audit.events import Party
 from audit.log import Entry
-from audit.models import Record
+from audit.models import Record, Seal
 from tests.factories import NOW
 
 ALICE, ADMIN, PLANNER = Party("user", "1", "alice"), Party("user", "2", "admin"), Party("agent", "7", "planner")
@@ -75,14 +76,20 @@ def many(count: int, *, at_once: int = 1_000) -> None:
     log.seal()
 
 
-def settle() -> None:
-    """Have PostgreSQL check what it left for the commit, so that tables can be altered within the test's transaction."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-
-
 def uids(records: Sequence[Record]) -> list[str]:
     """Return the records' uids as text."""
     return [str(record.uid) for record in records]
+
+
+def places() -> list[tuple[int, str, str]]:
+    """Return every place with its chain value and leaf hash, in order."""
+    return list(Seal.objects.order_by("seq").values_list("seq", "chain", "record__leaf_hash"))
+
+
+def assert_whole(count: int) -> None:
+    """Fail unless every place is taken once, from 0 on, each bound to the one before."""
+    found = places()
+    assert [seq for seq, _, _ in found] == list(range(count))
+    before = [chain.start("main").hex(), *(value for _, value, _ in found)]
+    for (earlier, later), (_, _, leaf) in zip(pairwise(before), found, strict=True):
+        assert chain.link(bytes.fromhex(earlier), bytes.fromhex(leaf)).hex() == later

@@ -1,12 +1,14 @@
-"""How does a test get other processes on its own database?"""
+"""How does a test get other processes and threads on its own database?"""
 
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from django.db import connection
+from django.db import connection, connections
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUP = "import django; django.setup(); import sys, os, json\n"
@@ -34,8 +36,29 @@ def beside(code: str, *arguments: object) -> "subprocess.Popen[str]":
     )
 
 
+def tell(process: "subprocess.Popen[str]", line: str) -> None:
+    """Give a process one line to read."""
+    assert process.stdin
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
 def answer(process: "subprocess.Popen[str]", *, code: int = 0) -> str:
     """Return what a process printed; it must have ended with this exit code."""
     said, _ = process.communicate(timeout=120)
     assert process.returncode == code, said
     return said
+
+
+def in_thread(function: Callable[[], object]) -> threading.Thread:
+    """Run it in a thread that closes its own connections."""
+
+    def run() -> None:
+        try:
+            function()
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread

@@ -13,9 +13,24 @@ from django.db import connection, transaction
 from audit import log, wake
 from audit.chain import BadBodyError
 from audit.models import Record, Subject, Unsealed
-from tests.entries import ALICE, NOW, PLANNER, granted, revoked, write
+from tests.entries import ALICE, PLANNER, granted, revoked, write
+from tests.factories import NOW
 
 pytestmark = [pytest.mark.both]
+
+
+def change(*entries):
+    """Change something and record it, as a service does."""
+    with transaction.atomic():
+        get_user_model().objects.create(username="eve")
+        log.append(entries, now=NOW)
+
+
+def regret():
+    """Record something, then fail."""
+    with transaction.atomic():
+        log.append([granted()], now=NOW)
+        _ = 1 / 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -65,9 +80,8 @@ def test_a_record_that_cannot_be_written_undoes_its_change(table, monkeypatch):
         raise OSError("no room on the device")
 
     monkeypatch.setattr(table.objects, "bulk_create", broken)
-    with pytest.raises(OSError, match="no room"), transaction.atomic():
-        get_user_model().objects.create(username="eve")
-        log.append([granted()], now=NOW)
+    with pytest.raises(OSError, match="no room"):
+        change(granted())
     assert not get_user_model().objects.filter(username="eve").exists()
     assert not Record.objects.exists()
     assert not Subject.objects.exists()
@@ -75,9 +89,8 @@ def test_a_record_that_cannot_be_written_undoes_its_change(table, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_refused_entry_undoes_its_change_and_the_entries_beside_it():
-    with pytest.raises(BadBodyError), transaction.atomic():
-        get_user_model().objects.create(username="eve")
-        log.append([granted(), granted(data={"role": "a\0b"})], now=NOW)
+    with pytest.raises(BadBodyError):
+        change(granted(), granted(data={"role": "a\0b"}))
     assert not get_user_model().objects.filter(username="eve").exists()
     assert not Record.objects.exists()
 
@@ -93,14 +106,13 @@ def test_the_actor_is_who_asked_whoever_else_is_around():
 
 @pytest.mark.django_db(transaction=True)
 def test_the_sealer_is_woken_once_per_transaction_and_only_after_its_commit(monkeypatch):
-    woken = []
+    woken: list[str] = []
     monkeypatch.setattr(wake, "wake", woken.append)
     monkeypatch.setattr(log, "_wake_sealer", lambda: wake.wake("audit.seal"))
     with transaction.atomic():
         log.append([granted()], now=NOW)
-        with pytest.raises(RuntimeError), transaction.atomic():
-            log.append([granted()], now=NOW)
-            raise RuntimeError
+        with pytest.raises(ZeroDivisionError):
+            regret()
         log.append([granted(), granted()], now=NOW)
         assert woken == []
     assert woken == ["audit.seal"]
@@ -108,11 +120,10 @@ def test_the_sealer_is_woken_once_per_transaction_and_only_after_its_commit(monk
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_rolled_back_wakes_nobody(monkeypatch):
-    woken = []
+    woken: list[str] = []
     monkeypatch.setattr(log, "_wake_sealer", lambda: woken.append("audit.seal"))
-    with pytest.raises(RuntimeError), transaction.atomic():
-        log.append([granted()], now=NOW)
-        raise RuntimeError
+    with pytest.raises(ZeroDivisionError):
+        regret()
     assert woken == []
 
 

@@ -1,18 +1,15 @@
 """Does every committed record get exactly one place, whoever seals and whenever?"""
 
-import threading
-from itertools import pairwise
-
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from audit import chain, log, tasks
+from audit import log, tasks
 from audit.models import Head, Record, Seal, Unsealed
 from audit.verify import verify
-from tests.entries import granted, revoked, sealed, write
+from tests.entries import assert_whole, granted, revoked, sealed, write
 from tests.factories import NOW
-from tests.processes import answer, beside
+from tests.processes import answer, beside, in_thread, tell
 
 pytestmark = [pytest.mark.both]
 
@@ -30,19 +27,6 @@ for number in range(count):
 if ending == "die":
     os._exit(9)
 """
-
-
-def places():
-    return list(Seal.objects.order_by("seq").values_list("seq", "chain", "record__leaf_hash"))
-
-
-def assert_whole(count):
-    """Every place once, from 0 on, each bound to the one before."""
-    found = places()
-    assert [seq for seq, _, _ in found] == list(range(count))
-    before = [chain.start("main").hex(), *(value for _, value, _ in found)]
-    for (earlier, later), (_, _, leaf) in zip(pairwise(before), found, strict=True):
-        assert chain.link(bytes.fromhex(earlier), bytes.fromhex(leaf)).hex() == later
 
 
 @pytest.mark.django_db
@@ -101,79 +85,13 @@ def test_the_task_seals():
     assert_whole(1)
 
 
-def in_thread(function):
-    """Run it in a thread that closes its own connections."""
-
-    def run():
-        try:
-            function()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_record_that_commits_after_younger_ones_gets_a_place_all_the_same():
-    if connection.vendor == "sqlite":
-        assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"  # so ids commit in order there
-        return
-    written, go_on = threading.Event(), threading.Event()
-
-    def slow():
-        with transaction.atomic():
-            log.append([granted(1)], now=NOW)
-            written.set()
-            assert go_on.wait(10)
-
-    thread = in_thread(slow)
-    assert written.wait(10)
-    write(granted(2))
-    assert log.seal() == 1
-    go_on.set()
-    thread.join(10)
-    assert log.seal() == 1
-    order = list(Seal.objects.order_by("seq").values_list("record__target_id", flat=True))
-    assert order == ["2", "1"]
-    assert Record.objects.get(target_id="1").pk < Record.objects.get(target_id="2").pk
-    assert_whole(2)
-    assert verify().verdict == "consistent"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_while_one_seals_another_that_need_not_wait_leaves_it_the_work():
-    write(granted())
-    if connection.vendor == "sqlite":
-        assert log.seal(wait=False) == 1  # SQLite has one writer: there is never another sealer at it
-        return
-    locked, go_on = threading.Event(), threading.Event()
-
-    def hold():
-        Head.objects.bulk_create([Head(log="main")], ignore_conflicts=True)
-        with transaction.atomic():
-            Head.objects.select_for_update().get(log="main")
-            locked.set()
-            assert go_on.wait(10)
-
-    thread = in_thread(hold)
-    assert locked.wait(10)
-    assert log.seal(wait=False) == 0
-    assert Unsealed.objects.count() == 1
-    go_on.set()
-    assert log.seal() == 1
-    thread.join(10)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_fifty_parallel_appends_from_several_processes_make_one_chain_without_gaps():
     """A1, with processes that each seal while the others append."""
     shares = (17, 17, 16)
     processes = [beside(APPEND, f"p{number}", share, "seal") for number, share in enumerate(shares)]
     for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
+        tell(process, "go")
     for process in processes:
         answer(process)
     log.seal()
@@ -191,7 +109,7 @@ def test_fifty_parallel_appends_from_several_processes_make_one_chain_without_ga
 def test_sealers_in_parallel_give_each_record_one_place(monkeypatch):
     write(*(granted(number) for number in range(400)))
     monkeypatch.setattr(log, "GO", 20)
-    counts = []
+    counts: list[int] = []
     threads = [in_thread(lambda: counts.append(log.seal())) for _ in range(4)]
     for thread in threads:
         thread.join(60)
@@ -203,7 +121,7 @@ def test_sealers_in_parallel_give_each_record_one_place(monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_killed_between_commit_and_seal_nothing_is_lost():
     process = beside(APPEND, "killed", 3, "die")
-    process.stdin.write("go\n")
+    tell(process, "go")
     answer(process, code=9)
     assert verify().verdict == "cannot tell"
     assert verify().unsealed == 3
