@@ -24,6 +24,7 @@ app.conf.update(
     beat_scheduler="celery.beat:Scheduler",
     timezone="UTC",
     beat_schedule={
+        "show that beat and worker live": {"task": "config.heartbeat", "schedule": 30.0},
         "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
     },
 )

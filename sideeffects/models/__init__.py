@@ -1,6 +1,7 @@
 """Which rows does this app keep?"""
 
 from sideeffects.models.groups import Declaration, Effect, Group
+from sideeffects.models.heartbeat import Heartbeat
 from sideeffects.models.people import Agent, AgentToken, Role
 from sideeffects.models.revocations import MemberOutcome, Revocation
 from sideeffects.models.tools import Target, Tool, ToolVersion
@@ -11,6 +12,7 @@ __all__ = [
     "Declaration",
     "Effect",
     "Group",
+    "Heartbeat",
     "MemberOutcome",
     "Revocation",
     "Role",

@@ -18,6 +18,7 @@ MUTABLE = {
     "sideeffects.declaration",
     "sideeffects.effect",
     "sideeffects.group",
+    "sideeffects.heartbeat",
     "sideeffects.memberoutcome",
     "sideeffects.revocation",
     "sideeffects.role",
