@@ -54,6 +54,13 @@ def test_a_heart_that_was_never_seen_is_unknown_and_one_that_fell_silent_needs_a
     assert "3 h" in detail
 
 
+@pytest.fixture
+def _in_the_tests_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the connection open that the test's transaction is on."""
+    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+
+
+@pytest.mark.usefixtures("_in_the_tests_transaction")
 def test_a_worker_stamps_itself_and_beat_when_it_sends():
     tasks.heartbeat()
     assert list(Heartbeat.objects.values_list("name", flat=True)) == ["worker"]
@@ -63,6 +70,7 @@ def test_a_worker_stamps_itself_and_beat_when_it_sends():
     assert set(Heartbeat.objects.values_list("name", flat=True)) == {"beat", "worker"}
 
 
+@pytest.mark.usefixtures("_in_the_tests_transaction")
 def test_sending_the_heartbeat_is_what_stamps_beat():
     before_task_publish.send(sender="audit.seal", body=None)
     assert not Heartbeat.objects.exists()

@@ -107,7 +107,7 @@ def check_problem(response: Any, status: int, slug: str) -> dict[str, Any]:
     """Hold what RFC 9457 and the help page ask of every problem, and return it."""
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/problem+json"
-    problem = json.loads(response.content)
+    problem: dict[str, Any] = json.loads(response.content)
     assert problem["status"] == status
     assert problem["type"] == f"/help#{slug}"
     assert problem["title"]

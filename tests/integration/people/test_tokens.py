@@ -22,7 +22,7 @@ SYSTEM = actors.system("test")
 
 def make(**changes: Any) -> tuple[AgentToken, str]:
     asked = {"agent": "planner", "owner": user("alice"), "scopes": ["read"], "by": SYSTEM, "now": NOW} | changes
-    return tokens.create(**asked)  # type: ignore[arg-type]
+    return tokens.create(**asked)
 
 
 @pytest.mark.both
