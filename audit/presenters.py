@@ -26,10 +26,8 @@ NONE = "\N{EN DASH}"  # stands in a cell that holds nothing
 def _compensate(words: Words) -> str:
     known = {
         "revoked": _("{actor} had {target} revoked: {counts}."),
-        "requested": _(
-            "{actor} had {target} revoked: its target accepted the request, the outcome is there ({counts})."
-        ),
-        "confirmed": _("{target}, revoked by {actor}: its target says that it is undone ({counts})."),
+        "requested": _("{actor} asked to revoke {target}: the request was accepted, the outcome is there ({counts})."),
+        "confirmed": _("{actor} asked to revoke {target}: the target system says it is undone ({counts})."),
         "not sent": _("{actor} asked to revoke {target}: the request has not been sent yet ({counts})."),
         "refused": _("{actor} asked to revoke {target}: its target refused ({counts})."),
         "unknown": _("{actor} asked to revoke {target}: the request may or may not have arrived ({counts})."),
