@@ -100,7 +100,7 @@ _PARAMETERS = [
 class Records(APIView):
     """The log's records: unsealed ones first, then newest place first."""
 
-    @extend_schema(parameters=_PARAMETERS, responses=PageSerializer)
+    @extend_schema(operation_id="audit_records_list", parameters=_PARAMETERS, responses=PageSerializer)
     def get(self, request: Request) -> Response:
         """Return one page of what meets the filters."""
         wanted, cursor = filters.read(request.query_params.dict())

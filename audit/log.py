@@ -63,6 +63,11 @@ def latest(*, group: str, action: str) -> Record | None:
     return Record.objects.filter(log=settings.AUDIT_LOG, group=group, action=action).order_by("-id").first()
 
 
+def about(*, group: str, most: int) -> list[Record]:
+    """Return the newest records that speak of a group, newest first, without their bodies."""
+    return list(Record.objects.filter(log=settings.AUDIT_LOG, group=group).defer("body").order_by("-id")[:most])
+
+
 def _record(body: Body, now: datetime) -> Record:
     columns = {**body.lookups, "uid": UUID(body.lookups["uid"]), "occurred_at": now}
     return Record(body=body.text, leaf_hash=body.leaf_hash, **columns)

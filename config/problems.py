@@ -5,20 +5,23 @@ from enum import Enum
 from typing import Any
 
 from django.db.models import Model
+from django.urls import reverse
 from rest_framework import exceptions as drf
 
+from sideeffects.api.parsers import MOST_ERRORS
 from sideeffects.services import execute
 
 
 def members_of(exc: BaseException) -> dict[str, Any]:
     """Return what the error itself tells: its public attributes, or every bad member of what was sent."""
     if isinstance(exc, drf.ValidationError):
-        return {"errors": _flat(exc.detail, "")}
+        return {"errors": _flat(exc.detail, "")[:MOST_ERRORS]}
     if type(exc).__module__.split(".")[0] in {"django", "rest_framework"}:
         return {}
     if isinstance(exc, execute.ArgumentsError):
-        return {"errors": _flat(exc.errors, "arguments")}
-    return {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
+        return {"errors": _flat(exc.errors, "arguments")[:MOST_ERRORS]}
+    told = {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
+    return told | ({"url": reverse("api-group", args=[told["group"]])} if told.get("group") else {})
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
+from drf_spectacular.views import SpectacularJSONAPIView
 
 from config import health, views
 
@@ -15,6 +16,9 @@ urlpatterns = [
     path("", include("sideeffects.urls")),
     path("audit/", include("audit.urls")),
     path("api/v1/", include("audit.urls_api")),
+    path("api/v1/", include("sideeffects.urls_api")),
+    path("api/v1/schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
+    path("api/v1/docs/", views.ApiDocs.as_view(url_name="api-schema"), name="api-docs"),
     path("login", views.LogIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("enter", views.enter, name="enter"),

@@ -10,9 +10,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from config import errors, glossary
 from config.forms import DEMO_MAIL, LogInForm, may_enter
+
+
+class ApiDocs(SpectacularSwaggerSplitView):
+    """Shows the API in a browser; its script has an address of its own, since no page runs anything inline."""
+
+    template_name = "api_docs.html"
 
 
 class LogIn(LoginView):

@@ -130,6 +130,13 @@ def may_decide(by: Actor, group: Group) -> bool:
     return by.is_person and (by.owns(group.owner_id) or by.is_admin)
 
 
+def may_revoke(by: Actor, group: Group) -> bool:
+    """Say whether a revoke by this person or agent would be let through, given a reason where one is needed."""
+    if by.token is None:
+        return may_decide(by, group)
+    return by.owns(group.owner_id) and by.token.agent_id == group.agent_id and "revoke-own" in by.token.scopes
+
+
 def check_agent_cap(by: Actor, *, more: int, now: datetime) -> None:
     """Hold an agent to its revokes an hour, its row locked by the caller; raises RevokeCapError."""
     if by.token is None:

@@ -1,16 +1,19 @@
 """What do pages and the API say of a group and its members? The words, and what may be done next."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from django.utils import formats, timezone
 
+from audit import log
 from sideeffects import policies, queries, words
 from sideeffects.actors import Actor
-from sideeffects.models import Declaration, Effect, Group
+from sideeffects.models import Declaration, Effect, Group, Revocation, ToolVersion
+from sideeffects.tools import REGISTRY, Contract
 from sideeffects.transitions import (
     EffectState,
     GroupState,
@@ -124,10 +127,10 @@ class GroupView:
 
     @property
     def can_revoke(self) -> bool:
-        """Say whether a revoke by this person would take anything back now."""
+        """Say whether a revoke by whoever looks would take anything back now."""
         return (
             self.group.state == GroupState.LANDED
-            and policies.may_decide(self.by, self.group)
+            and policies.may_revoke(self.by, self.group)
             and any(
                 one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.LOCAL for one in self.rows.tallies
             )
@@ -149,6 +152,29 @@ class GroupView:
         return any(
             one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL for one in self.rows.tallies
         )
+
+    @property
+    def notes(self) -> list[words.Words]:
+        """Return what else is known of the call, in sentences."""
+        return words.notes(
+            words.CallFacts(
+                again_after_revoke=self.group.again_after_revoke,
+                repeats=self.group.repeats,
+                not_kept=self.group.declarations_not_kept,
+            )
+        )
+
+    def first_members(self, most: int) -> list[Effect]:
+        """Return the first members, principal first."""
+        return queries.first_members(self.group, most)
+
+    def revocations(self, most: int) -> list[Revocation]:
+        """Return who asked to take it back, newest first."""
+        return queries.revocations_of(self.group, most)
+
+    def records(self, most: int) -> list[Any]:
+        """Return what stands of it on the log, newest first."""
+        return log.about(group=str(self.group.pk), most=most)
 
 
 def views_of(groups: Sequence[Group], *, by: Actor) -> list[GroupView]:
@@ -175,3 +201,74 @@ def effect_words(effect: Effect) -> words.Words:
 def how_far(effect: Effect) -> str:
     """Say how far a revoke of this effect gets."""
     return words.HOW_FAR[RevokeClass(effect.revoke_class)]
+
+
+def difference_shown(row: Declaration, most: int) -> dict[str, Any]:
+    """Return how a declaration differs from the one that is held, of each list the first members."""
+    return {name: value[:most] if isinstance(value, list) else value for name, value in row.difference.items()}
+
+
+@dataclass
+class TrashView:
+    """What the restore of one revocation would bring back: how many objects of each type, and what stays as it is."""
+
+    revocation: Revocation
+    group: GroupView
+    types: dict[str, int]
+
+    @property
+    def number(self) -> int:
+        """Return how many objects come back."""
+        return sum(self.types.values())
+
+    @property
+    def stays(self) -> int:
+        """Return how many members of the group a restore leaves as they are."""
+        return self.group.declared - self.number
+
+    @property
+    def in_trash_until(self) -> datetime | None:
+        """Return when they are purged."""
+        moment: datetime | None = self.group.rows.trash_until
+        return moment
+
+
+def trash_of(revocations: Sequence[Revocation], *, by: Actor) -> list[TrashView]:
+    """Return what each revocation would give back, in a fixed number of queries."""
+    removed = queries.removed_by(revocations)
+    groups = queries.shown(Group.objects.filter(pk__in=[row.group_id for row in revocations]))
+    views = {view.group.pk: view for view in views_of(list(groups), by=by)}
+    return [TrashView(row, views[row.group_id], removed[row.pk]) for row in revocations]
+
+
+@dataclass
+class ToolView:
+    """A tool in the version in force, as pages and API show it."""
+
+    row: ToolVersion
+    worked_at: datetime | None
+
+    def __post_init__(self) -> None:
+        self.contract = Contract.from_json(self.row.contract)
+        registered = REGISTRY.get(self.name)
+        self.runs = "here" if registered is not None and registered.function is not None else "elsewhere"
+
+    @property
+    def name(self) -> str:
+        """Return the tool's name."""
+        return self.row.tool.name
+
+    @property
+    def target(self) -> str | None:
+        """Return the target's name."""
+        return self.row.target.name if self.row.target else None
+
+    @property
+    def proof(self) -> words.Words:
+        """Return whether taking it back has ever worked: to declare is not to be able."""
+        return words.proof(self.contract.revoke_class, date_text(self.worked_at))
+
+
+def tools_of(rows: Iterable[Any]) -> list[ToolView]:
+    """Return the tools that `queries.tools` found."""
+    return [ToolView(row, row.worked_at) for row in rows]

@@ -6,16 +6,21 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet, Subquery
 
-from sideeffects.models import Declaration, Effect, Group, Revocation
-from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Standing
+from sideeffects.models import Declaration, Effect, Group, Revocation, Target, ToolVersion
+from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
     """Return which of the groups have a declaration that nobody has decided about."""
     rows = Declaration.objects.filter(group__in=list(groups), held=False, resolved_at=None)
     return set(rows.values_list("group_id", flat=True))
+
+
+def shown(groups: QuerySet[Group]) -> QuerySet[Group]:
+    """Return the groups with what every list and page says of them besides their members."""
+    return groups.select_related("owner", "agent", "tool_version")
 
 
 def with_conflict(groups: QuerySet[Group], *, is_open: bool) -> QuerySet[Group]:
@@ -61,6 +66,21 @@ def members_of(groups: Sequence[Any]) -> dict[UUID, list[Effect]]:
     return members
 
 
+def effects_of(groups: QuerySet[Group]) -> QuerySet[Effect]:
+    """Return the members of these groups."""
+    return Effect.objects.filter(group__in=groups).select_related("target")
+
+
+def first_members(group: Group, most: int) -> list[Effect]:
+    """Return the first members of one group, principal first."""
+    return list(Effect.objects.filter(group=group).select_related("target").order_by("position")[:most])
+
+
+def revocations_of(group: Group, most: int) -> list[Revocation]:
+    """Return the newest askings about one group, newest first."""
+    return list(Revocation.objects.filter(group=group).select_related("user", "agent").order_by("-pk")[:most])
+
+
 @dataclass(frozen=True)
 class Tally:
     """How many members of a group are alike in all that its name and its sentence depend on."""
@@ -96,7 +116,8 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
         rows[group].tallies.append(tally)
     for effect in Effect.objects.filter(group__in=list(rows), position=0).select_related("target"):
         rows[effect.group_id].principal = effect
-    for declaration in Declaration.objects.filter(group__in=list(rows), held=False).order_by("pk"):
+    differing = Declaration.objects.filter(group__in=list(rows), held=False).defer("effects")
+    for declaration in differing.order_by("pk"):
         rows[declaration.group_id].conflicts.append(declaration)
     for revocation in Revocation.objects.filter(group__in=list(rows)).order_by("pk"):
         rows[revocation.group_id].revocation = revocation
@@ -137,6 +158,35 @@ def trash(groups: QuerySet[Group]) -> QuerySet[Effect]:
         .select_related("group", "revocation")
         .order_by("-revocation_id", "group_id", "position")
     )
+
+
+def revocations_in_trash(groups: QuerySet[Group]) -> QuerySet[Revocation]:
+    """Return the revocations of these groups that something still lies in the trash of."""
+    removed = Effect.objects.filter(revocation=OuterRef("pk"), state=EffectState.REVOKED)
+    return Revocation.objects.filter(Exists(removed), group__in=groups).select_related("user", "agent")
+
+
+def removed_by(revocations: Sequence[Revocation]) -> dict[UUID, dict[str, int]]:
+    """Return how many objects of each type each revocation keeps in the trash, in one query."""
+    removed: dict[UUID, dict[str, int]] = {row.pk: {} for row in revocations}
+    rows = Effect.objects.filter(revocation__in=list(removed), state=EffectState.REVOKED).order_by()
+    kinds = rows.values_list("revocation", "type").annotate(number=Count("pk"), first=Min("position"))
+    for key, type_, number, _ in kinds.order_by("first", "type"):
+        removed[key][type_] = number
+    return removed
+
+
+def tools() -> QuerySet[ToolVersion]:
+    """Return the version in force of each tool, with when a revoke of something it wrote last took it back."""
+    newest = ToolVersion.objects.filter(tool=OuterRef("tool")).order_by("-number").values("number")[:1]
+    worked = Revocation.objects.filter(group__tool_version__tool=OuterRef("tool"), outcomes__outcome=Outcome.REVOKED)
+    rows = ToolVersion.objects.filter(number=Subquery(newest)).select_related("tool", "target")
+    return rows.annotate(worked_at=Subquery(worked.order_by("-pk").values("asked_at")[:1]))
+
+
+def targets() -> QuerySet[Target]:
+    """Return every target that was ever named."""
+    return Target.objects.all()
 
 
 def in_trash(groups: QuerySet[Group]) -> QuerySet[Group]:

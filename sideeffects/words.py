@@ -175,6 +175,38 @@ def conflict_words(more: int) -> str:
     return f"undone as declared; a retry declared {more} more" if more else "a retry declared something else"
 
 
+def proof(revoke_class: RevokeClass, worked: str) -> Words:
+    """Say what is proven about taking a tool's work back; `worked` is the date when that last succeeded."""
+    if worked:
+        return Words(Tone.DONE, _("Worked on {date}"), {"date": worked})
+    if revoke_class is RevokeClass.NONE:
+        return Words(Tone.NONE, _("Nothing to prove: it cannot come back"))
+    return Words(Tone.UNKNOWN, _("Never used: unproven"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallFacts:
+    """What is known of how a call was declared."""
+
+    again_after_revoke: bool = False
+    repeats: int = 0
+    not_kept: int = 0
+
+
+def notes(facts: CallFacts) -> list[Words]:
+    """Return what a group says beside where it stands."""
+    said = []
+    if facts.again_after_revoke:
+        said.append(Words(Tone.UNKNOWN, _("Done again after it was revoked")))
+    if facts.repeats:
+        text = _("Declared {n} times; whether it happened again is unknown")
+        said.append(Words(Tone.UNKNOWN, text, {"n": str(facts.repeats + 1)}))
+    if facts.not_kept:
+        text = _("{n} more differing declarations were counted and not kept")
+        said.append(Words(Tone.UNKNOWN, text, {"n": str(facts.not_kept)}))
+    return said
+
+
 _VERBS = {
     Operation.CREATE: _("Created {what}"),
     Operation.UPDATE: _("Changed {what}"),

@@ -51,7 +51,8 @@ class DeclarationConflictError(Exception):
     """A repeat declared something else; both declarations are kept, and a person decides."""
 
     def __init__(self, group: Group, declaration: Declaration) -> None:
-        self.group, self.conflict, self.difference = str(group.pk), declaration.digest, declaration.difference
+        self.group, self.difference = str(group.pk), declaration.difference
+        self.conflict = None if declaration._state.adding else str(declaration.pk)  # past the cap it is only counted
         super().__init__("This call was declared before with other effects. Both are kept; a person has to decide.")
 
 

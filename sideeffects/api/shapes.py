@@ -1,0 +1,282 @@
+"""What does the API answer of groups and their members? Never a key, a fingerprint, arguments or a token."""
+
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_field
+from rest_framework import serializers
+
+from sideeffects import presenters
+from sideeffects.models import Declaration, Effect, Group, Revocation
+from sideeffects.presenters import GroupView, effect_words, how_far
+from sideeffects.transitions import EffectState, GroupState, Operation, Outcome, RevokeClass, Standing
+
+MOST_SHOWN = 100  # members, records, revocations and differences in one answer; the address of all stands beside
+
+
+def one_of(enum: type[Enum], **options: Any) -> serializers.ChoiceField:
+    """Return a field for one of the names of an enumeration."""
+    return serializers.ChoiceField([item.value for item in enum], **options)
+
+
+def counted(help_text: str, **options: Any) -> serializers.DictField:
+    """Return a field for numbers by name."""
+    return serializers.DictField(child=serializers.IntegerField(), help_text=help_text, **options)
+
+
+class Shape(serializers.Serializer[Any]):
+    """An answer; it is only ever written."""
+
+
+class WhoSerializer(Shape):
+    """A person or an agent, by name."""
+
+    type = serializers.ChoiceField(["user", "agent"])
+    name = serializers.CharField()
+
+
+class EffectSerializer(Shape):
+    """One object that a call created, changed or deleted."""
+
+    effect = serializers.UUIDField(source="pk")
+    url = serializers.SerializerMethodField()
+    group = serializers.UUIDField(source="group_id")
+    position = serializers.IntegerField(help_text="0 is the principal: the root business object")
+    type = serializers.CharField()
+    id = serializers.CharField(source="object_id", help_text="as its own system names it; empty where it gave none")
+    operation = one_of(Operation)
+    title = serializers.CharField(help_text="the agent's words")
+    version = serializers.CharField()
+    undo_expires_at = serializers.DateTimeField(allow_null=True, help_text="as declared; its system decides")
+    revoke_class = one_of(RevokeClass, source="revoke_class")
+    how_far = serializers.SerializerMethodField(help_text="how far a revoke gets")
+    reason = serializers.CharField(help_text="why it cannot come back; empty where it can")
+    target = serializers.SerializerMethodField(help_text="the system that holds it; null for this one")
+    state = one_of(EffectState)
+    state_at = serializers.DateTimeField()
+    words = serializers.SerializerMethodField(help_text="where it stands, as every page says it")
+    revocation = serializers.UUIDField(source="revocation_id", allow_null=True)
+    in_trash_until = serializers.DateTimeField(source="purge_at", allow_null=True)
+    restored_at = serializers.DateTimeField(allow_null=True)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Call the class `class`, which Python keeps for itself."""
+        return {{"revoke_class": "class"}.get(name, name): field for name, field in super().get_fields().items()}
+
+    def get_url(self, effect: Effect) -> str:
+        """Return its address."""
+        return reverse("api-effect", args=[effect.pk])
+
+    def get_how_far(self, effect: Effect) -> str:
+        """Return how far a revoke of it gets, in words."""
+        return how_far(effect)
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_target(self, effect: Effect) -> str | None:
+        """Return the target's name."""
+        return effect.target.name if effect.target else None
+
+    def get_words(self, effect: Effect) -> str:
+        """Return the sentence."""
+        return str(effect_words(effect))
+
+
+class GroupSerializer(Shape):
+    """One tool call and where it stands; numbers, not members."""
+
+    id = serializers.UUIDField(source="group.pk")
+    url = serializers.SerializerMethodField()
+    summary = serializers.CharField(help_text="what the call did, in this system's words")
+    agents_words = serializers.CharField(help_text="what the agent calls it")
+    standing = one_of(Standing)
+    words = serializers.CharField(source="state_words", help_text="where it stands, as every page says it")
+    complete = serializers.BooleanField(help_text="true only if everything declared is undone and nothing is undecided")
+    counts = counted("how many members are in each state")
+    declared = serializers.IntegerField(help_text="how many objects the call declares: what is known, not everything")
+    state = one_of(GroupState, source="group.state", help_text="where the call stands as a call")
+    tool = serializers.CharField(source="group.tool")
+    tool_version = serializers.CharField(source="group.version_number", allow_null=True)
+    source = one_of(Group.Source, source="group.source")  # type: ignore[assignment]  # (a member, not the option)
+    owner = serializers.CharField(source="group.owner.username")
+    agent = serializers.SerializerMethodField()
+    conversation = serializers.CharField(source="group.conversation")
+    run = serializers.CharField(source="group.run")
+    execution = serializers.CharField(source="group.execution")
+    step = serializers.CharField(source="group.step")
+    opened_at = serializers.DateTimeField(source="group.opened_at")
+    landed_at = serializers.DateTimeField(source="group.landed_at", allow_null=True)
+    ended_at = serializers.DateTimeField(
+        source="group.ended_at", allow_null=True, help_text="when it failed or was lost"
+    )
+    agents_reason = serializers.CharField(source="group.reason", help_text="why, in the agent's words")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="what else is known of it, in sentences")
+    again_after_revoke = serializers.BooleanField(source="group.again_after_revoke")
+    conflict_open = serializers.SerializerMethodField()
+    targets = serializers.ListField(child=serializers.CharField())
+    can_revoke = serializers.BooleanField(help_text="whether a revoke by whoever asks takes anything back now")
+    can_restore = serializers.BooleanField()
+    needs_reason = serializers.BooleanField(help_text="whether acting on it takes a typed reason")
+    effects = serializers.SerializerMethodField(help_text="the address of all members, principal first")
+
+    def get_url(self, view: GroupView) -> str:
+        """Return its address."""
+        return reverse("api-group", args=[view.group.pk])
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_agent(self, view: GroupView) -> str | None:
+        """Return the agent's name."""
+        return view.group.agent.name if view.group.agent else None
+
+    def get_conflict_open(self, view: GroupView) -> bool:
+        """Say whether a differing declaration is undecided."""
+        return bool(view.open_conflicts)
+
+    def get_effects(self, view: GroupView) -> str:
+        """Return the address of its members."""
+        return members_address(view.group.pk)
+
+
+def members_address(group: UUID, state: str = "") -> str:
+    """Return the address of a group's members, of all or of those in one state."""
+    return f"{reverse('api-effects')}?group={group}" + (f"&state={state}" if state else "")
+
+
+class ConflictSerializer(Shape):
+    """A declaration that differs from the one that is held; of long differences the first members."""
+
+    id = serializers.UUIDField(source="pk")
+    open = serializers.SerializerMethodField()
+    seen = serializers.IntegerField(help_text="how often it was declared so")
+    first_seen_at = serializers.DateTimeField()
+    last_seen_at = serializers.DateTimeField()
+    difference = serializers.SerializerMethodField()
+    numbers = serializers.SerializerMethodField()
+
+    def get_open(self, row: Declaration) -> bool:
+        """Say whether nobody has decided about it."""
+        return row.resolved_at is None
+
+    @extend_schema_field(serializers.DictField(help_text="only_first, only_second, changed; or another principal"))
+    def get_difference(self, row: Declaration) -> dict[str, Any]:
+        """Return what only the first, only this, or both declared differently."""
+        return presenters.difference_shown(row, MOST_SHOWN)
+
+    @extend_schema_field(counted("how many members differ in each way"))
+    def get_numbers(self, row: Declaration) -> dict[str, int]:
+        """Return how many members differ in each way."""
+        return {name: len(value) for name, value in row.difference.items() if isinstance(value, list)}
+
+
+class RevocationSerializer(Shape):
+    """One asking: who, when, why; and whether what it removed came back."""
+
+    id = serializers.UUIDField(source="pk")
+    asked_at = serializers.DateTimeField()
+    by = serializers.SerializerMethodField()
+    trigger = one_of(Revocation.Trigger)
+    authority = one_of(Revocation.Authority)
+    reason = serializers.CharField()
+    restored_at = serializers.DateTimeField(allow_null=True)
+    restored_by = serializers.CharField()
+
+    @extend_schema_field(WhoSerializer)
+    def get_by(self, row: Revocation) -> dict[str, str]:
+        """Return who asked: the agent itself where one did, never whom it acts for."""
+        if row.agent:
+            return {"type": "agent", "name": row.agent.name}
+        return {"type": "user", "name": row.user.get_username()}
+
+
+class GroupRecordSerializer(Shape):
+    """A record of the log that speaks of a group, and its address for those who may read the log."""
+
+    uid = serializers.UUIDField()
+    url = serializers.SerializerMethodField()
+    action = serializers.CharField()
+    occurred_at = serializers.DateTimeField()
+    leaf_hash = serializers.CharField()
+
+    def get_url(self, record: Any) -> str:
+        """Return its address."""
+        return reverse("api-audit-record", args=[record.uid])
+
+
+class GroupPageSerializer(GroupSerializer):
+    """One tool call with its first members, its conflicts, and what was asked about it."""
+
+    members = serializers.SerializerMethodField(help_text=f"the first {MOST_SHOWN}; `effects` is the address of all")
+    conflicts = serializers.SerializerMethodField()
+    revocations = serializers.SerializerMethodField(help_text="newest first")
+    records = serializers.SerializerMethodField(help_text="newest first")
+
+    @extend_schema_field(EffectSerializer(many=True))
+    def get_members(self, view: GroupView) -> Any:
+        """Return the first members, principal first."""
+        return EffectSerializer(view.first_members(MOST_SHOWN), many=True).data
+
+    @extend_schema_field(ConflictSerializer(many=True))
+    def get_conflicts(self, view: GroupView) -> Any:
+        """Return every declaration that differs, decided or not."""
+        return ConflictSerializer(view.rows.conflicts, many=True).data
+
+    @extend_schema_field(RevocationSerializer(many=True))
+    def get_revocations(self, view: GroupView) -> Any:
+        """Return who asked to take it back."""
+        return RevocationSerializer(view.revocations(MOST_SHOWN), many=True).data
+
+    @extend_schema_field(GroupRecordSerializer(many=True))
+    def get_records(self, view: GroupView) -> Any:
+        """Return what stands of it on the log."""
+        return GroupRecordSerializer(view.records(MOST_SHOWN), many=True).data
+
+
+class NothingRecordedSerializer(Shape):
+    """A failure reported at once: nothing stands of it."""
+
+    group = serializers.CharField(allow_null=True)
+    detail = serializers.CharField()
+
+
+RECORDED = PolymorphicProxySerializer(
+    component_name="Recorded",
+    serializers=[GroupPageSerializer, NothingRecordedSerializer],
+    resource_type_field_name=None,
+)
+
+
+class MemberSerializer(Shape):
+    """What became of one member."""
+
+    effect = serializers.UUIDField(source="effect.pk")
+    type = serializers.CharField(source="effect.type")
+    id = serializers.CharField(source="effect.object_id")
+    state = one_of(EffectState, source="effect.state")
+    outcome = one_of(Outcome)
+    detail = serializers.CharField()
+
+
+class OnLogSerializer(Shape):
+    """The record that stands on the log of it."""
+
+    uid = serializers.UUIDField()
+    leaf_hash = serializers.CharField()
+
+
+class AnswerSerializer(Shape):
+    """What a revoke or a restore came to, member by member."""
+
+    group = serializers.UUIDField(source="group.pk")
+    url = serializers.SerializerMethodField()
+    outcome = one_of(Outcome, help_text="the weakest member's")
+    standing = one_of(Standing)
+    complete = serializers.BooleanField(help_text="true only if everything declared is undone and nothing is undecided")
+    counts = counted("how many members had each outcome")
+    members = MemberSerializer(many=True)
+    record = OnLogSerializer(allow_null=True)
+    already = serializers.BooleanField(help_text="true where this asking found nothing left to do and changed nothing")
+
+    def get_url(self, answer: Any) -> str:
+        """Return the group's address."""
+        return reverse("api-group", args=[answer.group.pk])

@@ -1,0 +1,77 @@
+"""Which tools and targets are known, and what is proven about them?"""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from sideeffects import presenters, queries
+from sideeffects.actors import Actor
+from sideeffects.api.lists import Listing
+from sideeffects.api.shapes import Shape, one_of
+from sideeffects.models import Target, ToolVersion
+from sideeffects.transitions import RevokeClass
+
+
+class ToolSerializer(Shape):
+    """A tool: what it declares, where it runs, and whether taking it back has ever worked."""
+
+    name = serializers.CharField()
+    version = serializers.IntegerField(source="row.number")
+    revoke_class = one_of(RevokeClass, source="contract.revoke_class")
+    reason = serializers.CharField(source="contract.reason", help_text="why it cannot come back; empty where it can")
+    target = serializers.CharField(allow_null=True)
+    compensations = serializers.DictField(
+        source="contract.compensations",
+        child=serializers.CharField(),
+        help_text="by operation: what is asked of the target",
+    )
+    runs = serializers.ChoiceField(["here", "elsewhere"], help_text="elsewhere: agents run it and report it")
+    blocked = serializers.BooleanField(
+        source="contract.blocked", help_text="true: every call of it is refused before anything happens"
+    )
+    proof = serializers.CharField()
+    declared_at = serializers.DateTimeField(source="row.declared_at")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Call the class `class`, which Python keeps for itself."""
+        return {{"revoke_class": "class"}.get(name, name): field for name, field in super().get_fields().items()}
+
+
+class TargetSerializer(Shape):
+    """A system that holds results of tools."""
+
+    name = serializers.CharField()
+    base_url = serializers.CharField(help_text="as declared; nothing is asked of it until an admin has registered it")
+    audience = serializers.CharField()
+    seen_at = serializers.DateTimeField()
+    registered = serializers.SerializerMethodField(help_text="whether this console may ask anything of it")
+
+    def get_registered(self, _target: Target) -> bool:
+        """Return false: this console reaches no target yet."""
+        return False
+
+
+class Tools(Listing):
+    """Tools in the version that is in force, the last declared first."""
+
+    serializer_class = ToolSerializer
+    queryset = ToolVersion.objects.all()
+
+    def rows(self, by: Actor) -> Any:  # noqa: ARG002  (everyone sees every tool)
+        """Return every tool's newest version."""
+        return queries.tools()
+
+    def shown(self, rows: Any, by: Actor) -> Any:  # noqa: ARG002  (as above)
+        """Return them with their proof."""
+        return presenters.tools_of(rows)
+
+
+class Targets(Listing):
+    """Targets, the last seen first."""
+
+    serializer_class = TargetSerializer
+    queryset = Target.objects.all()
+
+    def rows(self, by: Actor) -> Any:  # noqa: ARG002  (everyone sees every target's name)
+        """Return every target."""
+        return queries.targets()

@@ -1,0 +1,22 @@
+"""Which part of the API of side effects has which address? Included below /api/v1/."""
+
+from django.urls import path
+
+from sideeffects.api import effects, groups, tool_calls, tools, trash
+
+urlpatterns = [
+    path("tool-calls", tool_calls.ToolCalls.as_view(), name="api-tool-calls"),
+    path("tool-calls/<uuid:group>/land", tool_calls.Land.as_view(), name="api-tool-call-land"),
+    path("tool-calls/<uuid:group>/fail", tool_calls.Fail.as_view(), name="api-tool-call-fail"),
+    path("tool-calls/<uuid:group>/lose", tool_calls.Lose.as_view(), name="api-tool-call-lose"),
+    path("groups", groups.Groups.as_view(), name="api-groups"),
+    path("groups/<uuid:group>", groups.OneGroup.as_view(), name="api-group"),
+    path("groups/<uuid:group>/revoke", groups.Revoke.as_view(), name="api-group-revoke"),
+    path("groups/<uuid:group>/restore", groups.Restore.as_view(), name="api-group-restore"),
+    path("effects", effects.Effects.as_view(), name="api-effects"),
+    path("effects/<uuid:effect>", effects.OneEffect.as_view(), name="api-effect"),
+    path("effects/<uuid:effect>/revoke", effects.RevokeEffect.as_view(), name="api-effect-revoke"),
+    path("trash", trash.Trash.as_view(), name="api-trash"),
+    path("tools", tools.Tools.as_view(), name="api-tools"),
+    path("targets", tools.Targets.as_view(), name="api-targets"),
+]
