@@ -169,7 +169,7 @@ def by_uv(uv: str) -> tuple[list[str], list[str]]:
     make = [uv, "venv", "-q", "--allow-existing", "--python", sys.executable, str(VENV)]
     install = [uv, "pip", "install", "--python", str(python_of_venv())]
     if not os.access(Path.home(), os.W_OK):  # a service's user has none, and uv insists on its cache there
-        install.append("--no-cache")
+        os.environ.setdefault("UV_NO_CACHE", "1")
     return make, [*install, "--compile-bytecode"] if sys.dont_write_bytecode else install
 
 
