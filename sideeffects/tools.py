@@ -54,7 +54,7 @@ class Contract:
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """Return the title for these arguments, or nothing where the template asks for one that is not there."""
         try:
-            return _Titles().vformat(self.title, (), {"arguments": arguments})
+            return _Titles().vformat(self.title, (), {"arguments": arguments}).replace("\0", "")
         except (KeyError, IndexError, ValueError):
             return ""
 

@@ -66,7 +66,7 @@ def writes_a_note(arguments, call):
     return [Written(type="note", id=str(note.pk), title=note.title)]
 
 
-# -- Once -----------------------------------------------------------------------------------------------------------
+# -- Once -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_call_runs_once_and_lands_with_what_it_wrote():
@@ -115,7 +115,7 @@ def test_a_new_key_says_that_it_is_meant():
     assert Project.objects.count() == 3
 
 
-# -- While it runs --------------------------------------------------------------------------------------------------
+# -- While it runs ----------------------------------------------------------------------------------------------------
 
 
 def test_the_same_body_while_it_runs_is_in_progress_and_another_one_a_mismatch(tool):
@@ -178,7 +178,7 @@ def test_a_try_that_outlived_its_lease_writes_nothing(monkeypatch, settings):
     assert actions() == ["group_opened", "group_landed"]
 
 
-# -- When it fails --------------------------------------------------------------------------------------------------
+# -- When it fails ----------------------------------------------------------------------------------------------------
 
 
 def test_a_tool_that_fails_leaves_nothing_but_its_failure_and_may_be_tried_again(tool):
@@ -266,7 +266,7 @@ def test_executing_needs_the_scope():
     assert not Group.objects.exists()
 
 
-# -- Again after a revoke -------------------------------------------------------------------------------------------
+# -- Again after a revoke ---------------------------------------------------------------------------------------------
 
 
 def test_what_a_person_took_back_does_not_run_again_by_itself():
@@ -290,7 +290,7 @@ def test_what_was_restored_is_a_replay_again():
     assert run(by, "project.create", ARGUMENTS, now=later(minutes=2)).result == "replayed"
 
 
-# -- Classes --------------------------------------------------------------------------------------------------------
+# -- Classes ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_class_is_each_effects_own(tool):

@@ -43,7 +43,7 @@ def revoked(group, by):
     )
 
 
-# -- Once, and for ever -------------------------------------------------------------------------------------------
+# -- Once, and for ever -----------------------------------------------------------------------------------------------
 
 
 def test_a_call_is_held_as_declared_principal_first():
@@ -151,7 +151,7 @@ def test_a_replay_costs_a_fixed_number_of_statements_and_a_record_too():
     assert replayed_many == replayed
 
 
-# -- Explicit keys ------------------------------------------------------------------------------------------------
+# -- Explicit keys ----------------------------------------------------------------------------------------------------
 
 
 def test_one_key_and_other_arguments_are_refused_naming_the_first_call():
@@ -183,7 +183,7 @@ def test_an_explicit_key_makes_the_same_call_another_one():
     assert Group.objects.count() == 2
 
 
-# -- Failed, lost, in flight --------------------------------------------------------------------------------------
+# -- Failed, lost, in flight ------------------------------------------------------------------------------------------
 
 
 def test_a_failure_leaves_no_effect_and_consumes_no_key():
@@ -279,7 +279,7 @@ def test_recording_needs_the_scope():
     assert not Group.objects.exists()
 
 
-# -- Conflicts ----------------------------------------------------------------------------------------------------
+# -- Conflicts --------------------------------------------------------------------------------------------------------
 
 
 def test_eleven_then_twelve_keeps_the_first_and_stores_the_difference():
@@ -347,7 +347,7 @@ def test_a_call_without_effects_that_declares_some_later_differs():
     assert report(by, [contact("c_1")]).result == "conflict"
 
 
-# -- Equal declarations that ids cannot tell apart ------------------------------------------------------------------
+# -- Equal declarations that ids cannot tell apart --------------------------------------------------------------------
 
 
 def email():
@@ -387,7 +387,7 @@ def test_a_source_that_is_read_again_counts_nothing_twice():
     assert Declaration.objects.get(held=False).seen == 2
 
 
-# -- Again after a revoke -------------------------------------------------------------------------------------------
+# -- Again after a revoke ---------------------------------------------------------------------------------------------
 
 
 def test_other_effects_after_a_revoke_are_a_new_group_that_says_so():
@@ -431,7 +431,7 @@ def test_after_a_restore_other_effects_are_a_conflict_again():
     assert report(by, [contact("c_99")]).result == "conflict"
 
 
-# -- What tools promise ---------------------------------------------------------------------------------------------
+# -- What tools promise -----------------------------------------------------------------------------------------------
 
 
 def block(by):
