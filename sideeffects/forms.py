@@ -68,6 +68,37 @@ class PeopleListForm(forms.Form):
     before = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
 
 
+class ReasonForm(forms.Form):
+    """Why something is taken back or restored; required where it is another's."""
+
+    reason = forms.CharField(max_length=1000, strip=True, widget=forms.Textarea(attrs={"rows": 2}), required=False)
+
+    def __init__(self, *args: Any, required: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["reason"]
+        field.required = required
+        field.label = _("Reason") if required else _("Reason, if you like")
+        field.error_messages["required"] = _("This belongs to someone else: say why, in a few words.")
+        field.help_text = (
+            _("It belongs to someone else, so a reason is needed. It stands on the log under your name.")
+            if required
+            else _("It stands on the log.")
+        )
+
+
+class ShelvesForm(forms.Form):
+    """Where in the lists of the workspace."""
+
+    projects = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    notes = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+
+
+class MembersForm(forms.Form):
+    """Where in a list of members."""
+
+    members = forms.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
+
+
 def read(form: forms.Form, request: HttpRequest) -> dict[str, Any]:
     """Return what a form that no person fills in says; nonsense in it is a bad request."""
     if not form.is_valid():

@@ -22,6 +22,7 @@ from sideeffects.transitions import (
     RevokeClass,
     Standing,
     is_complete,
+    outcome_of,
     standing_of,
 )
 
@@ -84,11 +85,24 @@ class GroupView:
             counts[EffectState(one.state)] += one.count
         return dict(counts)
 
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Return how many members have each outcome by now."""
+        counts: Counter[str] = Counter()
+        for one, member in zip(self.rows.tallies, self.members, strict=True):
+            counts[outcome_of(member).value] += one.count
+        return dict(counts)
+
     @cached_property
     def state_words(self) -> words.Words:
         """Return the sentence that says where the group stands."""
+        return words.of_group(self.facts)
+
+    @cached_property
+    def facts(self) -> words.GroupFacts:
+        """Return what its sentences depend on."""
         none = [one for one in self.rows.tallies if one.revoke_class == RevokeClass.NONE]
-        facts = words.GroupFacts(
+        return words.GroupFacts(
             standing=self.standing,
             counts=self.counts,
             none=sum(one.count for one in none if one.state == EffectState.ACTIVE),
@@ -97,9 +111,8 @@ class GroupView:
             conflict_open=bool(self.open_conflicts),
             restored=sum(one.count for one in self.rows.tallies if one.restored and one.state == EffectState.ACTIVE),
             trash_until=date_text(self.rows.trash_until),
-            at=self.rows.changed_at,
+            at=self.rows.changed_at or self.group.ended_at or self.group.opened_at,
         )
-        return words.of_group(facts)
 
     @property
     def more_declared(self) -> int:
@@ -109,6 +122,8 @@ class GroupView:
     @property
     def summary(self) -> words.Words:
         """Say what the call did, in the system's own words."""
+        if not self.rows.tallies:
+            return words.called(self.group.tool)
         kinds: dict[tuple[str, str], int] = {}
         for one in self.rows.tallies:
             kinds[one.operation, one.type] = kinds.get((one.operation, one.type), 0) + one.count
@@ -124,6 +139,11 @@ class GroupView:
     def targets(self) -> list[str]:
         """Return the systems that hold members of it."""
         return sorted({one.target for one in self.rows.tallies if one.target})
+
+    @property
+    def classes(self) -> list[str]:
+        """Return how far a revoke of its members can get, the names of the classes."""
+        return list(dict.fromkeys(one.revoke_class for one in self.rows.tallies))
 
     @property
     def can_revoke(self) -> bool:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet, Subquery
 
-from sideeffects.models import Declaration, Effect, Group, Revocation, Target, ToolVersion
+from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation, Target, ToolVersion
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
 
@@ -119,7 +119,7 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     differing = Declaration.objects.filter(group__in=list(rows), held=False).defer("effects")
     for declaration in differing.order_by("pk"):
         rows[declaration.group_id].conflicts.append(declaration)
-    for revocation in Revocation.objects.filter(group__in=list(rows)).order_by("pk"):
+    for revocation in Revocation.objects.filter(group__in=list(rows)).select_related("user", "agent").order_by("pk"):
         rows[revocation.group_id].revocation = revocation
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
     for one in dates.annotate(until=Min("purge_at"), changed=Max("state_at")):
@@ -200,3 +200,44 @@ def by_conversation(rows: Sequence[GroupRows]) -> dict[str, list[GroupRows]]:
     for row in rows:
         folded[row.group.conversation].append(row)
     return dict(folded)
+
+
+def restorable(group: Group) -> int:
+    """Return how many members a restore of this group would bring back: its newest revocation's."""
+    rows = Effect.objects.filter(group=group, state=EffectState.REVOKED)
+    newest = rows.order_by("-revocation_id").values("revocation_id")[:1]
+    return rows.filter(revocation_id__in=newest).count()
+
+
+def outcomes_of(revocation: Revocation) -> dict[str, int]:
+    """Return how many members had each outcome in one revocation."""
+    rows = MemberOutcome.objects.filter(revocation=revocation).values("outcome").order_by("outcome")
+    return dict(rows.annotate(count=Count("pk")).values_list("outcome", "count"))
+
+
+def waiting(groups: QuerySet[Group]) -> QuerySet[Group]:
+    """Narrow to groups that wait on something: a landing, a target's word, a person's decision."""
+    conflicts = Declaration.objects.filter(held=False, resolved_at=None)
+    asked = Effect.objects.filter(
+        state__in=[EffectState.REQUESTING, EffectState.COMPENSATING, EffectState.UNKNOWN, EffectState.REFUSED]
+    )
+    not_landed = Q(state__in=[GroupState.OPEN, GroupState.LOST])
+    return groups.filter(not_landed | Q(pk__in=conflicts.values("group")) | Q(pk__in=asked.values("group")))
+
+
+def removed_by(groups: QuerySet[Group]) -> QuerySet[Revocation]:
+    """Return the revocations of these groups that still have something in the trash, with how much and until when."""
+    lying = Q(removed__state=EffectState.REVOKED)
+    rows = Revocation.objects.filter(group__in=groups, removed__state=EffectState.REVOKED)
+    counted = rows.annotate(lying=Count("removed", filter=lying), until=Min("removed__purge_at", filter=lying))
+    return counted.select_related("user", "agent", "group__owner", "group__agent", "group__tool_version")
+
+
+def lying_in_trash(revocations: Iterable[Revocation], *, most: int) -> dict[UUID, list[Effect]]:
+    """Return the first members of each revocation that lie in the trash, in one query."""
+    found: dict[UUID, list[Effect]] = defaultdict(list)
+    rows = Effect.objects.filter(revocation__in=list(revocations), state=EffectState.REVOKED, position__lt=most)
+    for effect in rows.order_by("group", "position"):
+        if effect.revocation_id is not None:
+            found[effect.revocation_id].append(effect)
+    return found

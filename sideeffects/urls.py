@@ -1,15 +1,30 @@
 """Which address of this app leads where?"""
 
-from django.urls import URLPattern, URLResolver, path
+from django.apps import apps
+from django.urls import URLPattern, URLResolver, include, path
 
+from sideeffects.console import actions as console_actions
 from sideeffects.console import agents as console_agents
+from sideeffects.console import conflicts as console_conflicts
 from sideeffects.console import people as console_people
+from sideeffects.console import tools as console_tools
+from sideeffects.views import actions, group, trash
 from sideeffects.views import agents as my_agents
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", actions.page, name="actions"),
+    path("groups/<uuid:group>/", group.page, name="group"),
+    path("groups/<uuid:group>/revoke", group.revoke, name="group-revoke"),
+    path("groups/<uuid:group>/restore", group.restore, name="group-restore"),
+    path("trash/", trash.page, name="trash"),
     path("agents/", my_agents.page, name="my-agents"),
     path("agents/<uuid:token>/withdraw", my_agents.withdraw, name="my-token-withdraw"),
+    path("console/", console_actions.page, name="console-actions"),
+    path("console/conflicts/", console_conflicts.page, name="console-conflicts"),
+    path("console/tools/", console_tools.page, name="console-tools"),
     path("console/agents/", console_agents.page, name="console-agents"),
     path("console/agents/<uuid:token>/withdraw", console_agents.withdraw, name="console-token-withdraw"),
     path("console/people/", console_people.page, name="console-people"),
 ]
+if apps.is_installed("sideeffects.workspace"):  # an adopter may leave the sample out
+    urlpatterns.append(path("workspace/", include("sideeffects.workspace.urls")))

@@ -223,6 +223,11 @@ class Written:
     count: int
 
 
+def called(tool: str) -> Words:
+    """Say only that a call was made: of what it wrote nothing is declared."""
+    return Words(Tone.NONE, _("Called {tool}"), {"tool": tool})
+
+
 def summary(written: Sequence[Written], *, principal_id: str = "") -> Words:
     """Say what a call did, principal's type first: `Created project 7 and 10 tasks`. No word of it is the agent's."""
     if not written:

@@ -1,6 +1,7 @@
 """How do pages write times and other people's words?"""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from django import template
@@ -41,13 +42,14 @@ def ago(at: datetime) -> str:
 
 
 def span(length: timedelta) -> str:
-    """Return a length of time in its two largest units."""
-    rest, parts = int(length.total_seconds()), []
-    for seconds, unit in _STEPS:
-        count, rest = divmod(rest, seconds)
+    """Return a length of time in its largest unit and the next one, e.g. `2 d 4 h`; minutes and seconds stand alone."""
+    rest = int(length.total_seconds())
+    for (seconds, unit), (smaller, next_unit) in pairwise(_STEPS):
+        count, left = divmod(rest, seconds)
         if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:1] if parts and parts[0].endswith((" s", " min")) else parts[:2]) or f"0 {_STEPS[-1][1]}"
+            more = left // smaller if unit != "min" else 0
+            return f"{count} {unit} {more} {next_unit}" if more else f"{count} {unit}"
+    return f"{rest} {_STEPS[-1][1]}"
 
 
 @register.filter

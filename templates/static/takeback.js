@@ -25,16 +25,15 @@
     act();
   });
 
-  // The same words as the server's: the two largest units.
+  // The same words as the server's: the largest unit and the next one; minutes and seconds stand alone.
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const span = (seconds) => {
-    const parts = [];
-    for (const [size, unit] of units) {
-      const count = Math.floor(seconds / size);
-      seconds -= count * size;
-      if (count) parts.push(`${count} ${unit}`);
-    }
-    return (/ (s|min)$/.test(parts[0] ?? "") ? parts.slice(0, 1) : parts.slice(0, 2)).join(" ") || "0 s";
+    const at = units.findIndex(([size]) => seconds >= size);
+    if (at < 0) return "0 s";
+    const [size, unit] = units[at];
+    const [smaller, next] = units[at + 1] ?? [1, "s"];
+    const more = unit === "d" || unit === "h" ? Math.floor((seconds % size) / smaller) : 0;
+    return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${next}` : ""}`;
   };
   const age = () => {
     if (document.documentElement.lang !== "en") return;

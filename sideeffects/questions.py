@@ -1,0 +1,99 @@
+"""What would a revoke or a restore of an action come to? The numbers that are shown before the click."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from sideeffects import offers, policies, queries
+from sideeffects.presenters import GroupView, date_text
+from sideeffects.transitions import EffectState, GroupState, Operation, RevokeClass
+
+
+@dataclass(frozen=True)
+class Line:
+    """So many members, and what will become of them."""
+
+    count: int
+    words: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked before the click; without `can` there is nothing to confirm and `why` says so."""
+
+    lines: Sequence[Line]
+    count: int
+    can: bool
+    why: str = ""
+
+
+def before_revoke(view: GroupView, *, now: datetime) -> Question:
+    """Return what a revoke by this person would do now."""
+    reach = offers.reach_of(view)
+    until = date_text(now + timedelta(days=settings.TRASH_DAYS))
+    lines = [*_here(view, until), *_stays(view, reach)]
+    can = bool(reach.here) and view.can_revoke
+    return Question(
+        [line for line in lines if line.count], reach.here, can, "" if can else _why_not_revoke(view, reach)
+    )
+
+
+def _here(view: GroupView, until: str) -> list[Line]:
+    counts: Counter[str] = Counter()
+    for one in view.rows.tallies:
+        if one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.LOCAL:
+            counts[one.operation] += one.count
+    trash = _("In the trash until {date}, restorable under the same ids.").format(date=until)
+    said = {
+        Operation.CREATE: (_("will be deleted here"), trash),
+        Operation.UPDATE: (_("will be put back to the version before"), _("Restorable: applied again.")),
+        Operation.DELETE: (_("will be undeleted"), _("Restorable: deleted again.")),
+    }
+    return [Line(counts[operation], *words) for operation, words in said.items()]
+
+
+def _stays(view: GroupView, reach: offers.Reach) -> list[Line]:
+    none = [one for one in view.rows.tallies if one.revoke_class == RevokeClass.NONE]
+    reasons = "; ".join(dict.fromkeys(one.reason for one in none if one.reason))
+    stay = _("stay as they are; a person has to decide about them first")
+    return [
+        Line(
+            reach.external,
+            ngettext("stays as it is: nothing is asked", "stay as they are: nothing is asked", reach.external),
+            offers.out_of_reach(view),
+        ),
+        Line(reach.none, _("cannot come back"), reasons),
+        Line(reach.trash, _("already revoked"), ""),
+        Line(reach.others, _("not standing any more"), _("Gone or purged before; not by this.")),
+        Line(view.more_declared, _("declared by a repeat, not held here"), stay),
+    ]
+
+
+def _why_not_revoke(view: GroupView, reach: offers.Reach) -> str:
+    if reach.trash and not reach.here:
+        return _("What can be revoked is revoked already.")
+    if reach.none == reach.all and view.group.state == GroupState.LANDED:
+        return str(view.state_words.render(_))
+    return " ".join(offer.why for offer in offers.offers_of(view) if offer.why) or _("Nothing can be taken back.")
+
+
+def before_restore(view: GroupView) -> Question:
+    """Return what a restore by this person would do now; it belongs to the newest revocation that removed something."""
+    reach = offers.reach_of(view)
+    back = queries.restorable(view.group)
+    lines = [
+        Line(back, ngettext("comes back", "come back", back), _("Under the old ids, as it was when it was revoked.")),
+        Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
+        Line(reach.others, _("stay gone"), _("Deleted before the revoke, or purged since: not this revocation's.")),
+        Line(reach.external, _("in other systems"), _("A restore asks nothing of them.")),
+        Line(reach.none, _("not revocable"), _("Never taken back, so nothing to restore.")),
+    ]
+    can = bool(back) and policies.may_decide(view.by, view.group)
+    why = "" if can else _("Nothing of this action is in the trash that you could restore.")
+    return Question([line for line in lines if line.count], back, can, why)

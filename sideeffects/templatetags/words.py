@@ -1,0 +1,37 @@
+"""How do pages write sentences of `sideeffects.words`, and who did something?"""
+
+from typing import Any
+
+from django import template
+from django.utils.translation import gettext as _
+
+from sideeffects.words import Words
+
+register = template.Library()
+
+
+@register.filter
+def in_words(sentence: Words) -> str:
+    """Return the sentence in the reader's language; not yet escaped, and it may hold an agent's words."""
+    return sentence.render(_)
+
+
+@register.filter
+def translated(text: str) -> str:
+    """Return a marked text in the reader's language."""
+    return _(text)
+
+
+@register.filter
+def party(stored: str) -> str:
+    """Return who is meant by what rows hold, e.g. `user:alice`: a person by name, anything else with what it is."""
+    kind, colon, name = stored.partition(":")
+    named = {"user": "{name}", "agent": _("agent {name}"), "system": _("the system ({name})")}
+    return named[kind].format(name=name) if colon and kind in named else stored
+
+
+@register.filter
+def by_whom(row: Any, reader: Any) -> str:
+    """Return who asked for a revocation, as the reader would say it: `you`, a name, or an agent and for whom."""
+    name = _("you") if row.user_id == reader.pk else row.user.get_username()
+    return _("agent {agent} for {name}").format(agent=row.agent.name, name=name) if row.agent else name
