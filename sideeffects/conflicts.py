@@ -26,9 +26,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Conflict:
-    """One differing declaration beside the one that is held."""
+    """One differing declaration beside the one that is held, which declares `held` objects."""
 
     declaration: Declaration
+    held: int = 0
 
     @cached_property
     def _all(self) -> list[Line]:
@@ -47,7 +48,8 @@ class Conflict:
     @property
     def declared(self) -> int:
         """Return how many objects the repeat declares."""
-        return len(self.declaration.effects)
+        different = self.declaration.difference
+        return self.held - len(different.get("only_first", [])) + len(different.get("only_second", []))
 
 
 def _lines(difference: Mapping[str, Any]) -> Iterator[Line]:
@@ -84,4 +86,4 @@ def _changes(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, 
 def undecided(groups: QuerySet[Group]) -> QuerySet[Declaration]:
     """Return the declarations of these groups that differ and that nobody has decided about."""
     rows = Declaration.objects.filter(group__in=groups, held=False, resolved_at=None)
-    return rows.select_related("group__owner", "group__agent")
+    return rows.defer("effects").select_related("group__owner", "group__agent")

@@ -41,7 +41,7 @@ class Dossier:
     @cached_property
     def conflicts(self) -> list[conflicts.Conflict]:
         """Return the differing declarations that nobody has decided about."""
-        return [conflicts.Conflict(row) for row in self.view.open_conflicts]
+        return [conflicts.Conflict(row, self.view.declared) for row in self.view.open_conflicts]
 
     @cached_property
     def members(self) -> members.Members:

@@ -1,39 +1,49 @@
 """What does each tool promise, is there a way to keep the promise here, and was it ever kept?"""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, QuerySet
 
-from sideeffects.models import MemberOutcome, Revocation, Target, Tool, ToolVersion
+from sideeffects import queries
+from sideeffects.models import Target, ToolVersion
 from sideeffects.tools import REGISTRY
-from sideeffects.transitions import Outcome, RevokeClass
-
-# What says nothing about whether the way back works: it was not tried.
-_UNTRIED = (Outcome.NOT_ATTEMPTED, Outcome.NOT_REVOCABLE, Outcome.SKIPPED)
+from sideeffects.transitions import RevokeClass
 
 
 @dataclass(frozen=True)
 class ToolRow:
-    """One tool: its newest contract, what this process can do, and its last real outcome."""
+    """One tool: its contract in force, what this process can do, and when its way back last worked."""
 
-    tool: Tool
-    version: ToolVersion | None
-    executable: bool
-    last: Revocation | None
-    outcomes: Mapping[str, int]
+    version: ToolVersion
+
+    @property
+    def name(self) -> str:
+        """Return what it is called."""
+        return self.version.tool.name
 
     @property
     def contract(self) -> Mapping[str, Any]:
-        """Return what it declares; empty where it declares nothing."""
-        return self.version.contract if self.version else {}
+        """Return what it declares."""
+        declared: Mapping[str, Any] = self.version.contract
+        return declared
+
+    @property
+    def executable(self) -> bool:
+        """Say whether this process runs it itself."""
+        return self.name in REGISTRY and REGISTRY[self.name].function is not None
+
+    @property
+    def worked_at(self) -> datetime | None:
+        """Return when a revoke last took back what it wrote, from what was answered then."""
+        return getattr(self.version, "worked_at", None)
 
     @property
     def is_none(self) -> bool:
         """Say whether it promises no way back, so that there is nothing to prove."""
-        return self.contract.get("revoke_class") in {None, RevokeClass.NONE}
+        return self.contract.get("revoke_class") == RevokeClass.NONE
 
     @property
     def is_local(self) -> bool:
@@ -42,39 +52,10 @@ class ToolRow:
 
 
 def tools() -> list[ToolRow]:
-    """Return every tool that was ever declared, by name, in three queries."""
-    tried = Revocation.objects.filter(group__tool=OuterRef("name")).filter(
-        outcomes__in=MemberOutcome.objects.exclude(outcome__in=[item.value for item in _UNTRIED])
-    )
-    newest = ToolVersion.objects.filter(tool=OuterRef("pk")).order_by("-number").values("pk")[:1]
-    rows = list(
-        Tool.objects.annotate(newest=Subquery(newest), last=Subquery(tried.order_by("-pk").values("pk")[:1])).order_by(
-            "name"
-        )
-    )
-    versions = ToolVersion.objects.select_related("target").in_bulk([row.newest for row in rows if row.newest])
-    last = Revocation.objects.in_bulk([row.last for row in rows if row.last])
-    counts = _counts(last)
-    return [
-        ToolRow(
-            tool=row,
-            version=versions.get(row.newest),
-            executable=row.name in REGISTRY and REGISTRY[row.name].function is not None,
-            last=last.get(row.last),
-            outcomes=counts[row.last],
-        )
-        for row in rows
-    ]
-
-
-def _counts(revocations: Mapping[Any, Revocation]) -> Mapping[Any, Mapping[str, int]]:
-    counted: dict[Any, dict[str, int]] = defaultdict(dict)
-    rows = MemberOutcome.objects.filter(revocation__in=list(revocations)).values("revocation", "outcome").order_by()
-    for revocation, outcome, count in rows.annotate(count=Count("pk")).values_list("revocation", "outcome", "count"):
-        counted[revocation][outcome] = count
-    return counted
+    """Return every tool that was ever declared, by name, in one query."""
+    return [ToolRow(version) for version in queries.tools().order_by("tool__name")]
 
 
 def targets() -> QuerySet[Target]:
-    """Return every system that a tool named, by name, with how many objects it holds and since when the newest."""
-    return Target.objects.annotate(held=Count("effects"), newest=Max("effects__state_at")).order_by("name")
+    """Return every system that a tool named, by name, with how many objects it holds."""
+    return queries.targets().annotate(held=Count("effects")).order_by("name")

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -225,12 +226,10 @@ def waiting(groups: QuerySet[Group]) -> QuerySet[Group]:
     return groups.filter(not_landed | Q(pk__in=conflicts.values("group")) | Q(pk__in=asked.values("group")))
 
 
-def removed_by(groups: QuerySet[Group]) -> QuerySet[Revocation]:
-    """Return the revocations of these groups that still have something in the trash, with how much and until when."""
-    lying = Q(removed__state=EffectState.REVOKED)
-    rows = Revocation.objects.filter(group__in=groups, removed__state=EffectState.REVOKED)
-    counted = rows.annotate(lying=Count("removed", filter=lying), until=Min("removed__purge_at", filter=lying))
-    return counted.select_related("user", "agent", "group__owner", "group__agent", "group__tool_version")
+def kept_until(revocations: Sequence[Revocation]) -> dict[UUID, datetime]:
+    """Return until when the first of what each revocation keeps in the trash lies there, in one query."""
+    rows = Effect.objects.filter(revocation__in=list(revocations), state=EffectState.REVOKED).order_by()
+    return {key: until for key, until in rows.values_list("revocation").annotate(Min("purge_at")) if key and until}
 
 
 def lying_in_trash(revocations: Iterable[Revocation], *, most: int) -> dict[UUID, list[Effect]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -17,16 +18,18 @@ NAMED = 12  # members of a revocation that are named in the list; its page names
 
 @dataclass(frozen=True)
 class Entry:
-    """One revocation with what it removed: `lying` in all, the first of them in `effects`."""
+    """One revocation with what it removed: `lying` in all, the first of them in `effects`, kept until when."""
 
     revocation: Revocation
     view: presenters.GroupView
     effects: list[Effect]
+    lying: int
+    until: datetime | None
 
     @property
     def more(self) -> int:
         """Return how many are not named."""
-        return int(self.revocation.lying) - len(self.effects)  # type: ignore[attr-defined]  # (annotated by the query)
+        return self.lying - len(self.effects)
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,29 @@ class Trash:
     def page(self) -> lists.Page[Revocation]:
         """Return the revocations of this page, the newest first."""
         own = policies.visible_groups(self.by).filter(owner=self.by.user)
-        return lists.newest_first(queries.removed_by(own), self.cursor)
+        rows = queries.revocations_in_trash(own).select_related(
+            "user", "agent", "group__owner", "group__agent", "group__tool_version"
+        )
+        return lists.newest_first(rows, self.cursor)
 
     @cached_property
     def entries(self) -> list[Entry]:
         """Return the entries of this page."""
-        effects = queries.lying_in_trash(self.page.rows, most=NAMED)
-        groups = {row.group_id: row.group for row in self.page.rows}
+        rows = self.page.rows
+        effects = queries.lying_in_trash(rows, most=NAMED)
+        numbers, until = queries.removed_by(rows), queries.kept_until(rows)
+        groups = {row.group_id: row.group for row in rows}
         views = {view.group.pk: view for view in presenters.views_of(list(groups.values()), by=self.by)}
-        return [Entry(row, views[row.group_id], effects.get(row.pk, [])) for row in self.page.rows]
+        return [
+            Entry(
+                revocation=row,
+                view=views[row.group_id],
+                effects=effects.get(row.pk, []),
+                lying=sum(numbers[row.pk].values()),
+                until=until.get(row.pk),
+            )
+            for row in rows
+        ]
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
