@@ -50,7 +50,9 @@ def enter(request: HttpRequest) -> HttpResponse:
         raise Http404
     people = get_user_model().objects.filter(email__endswith=DEMO_MAIL, is_active=True, is_superuser=False)
     if request.method != "POST":
-        return render(request, "registration/enter.html", {"people": people.order_by("pk")})
+        return render(
+            request, "registration/enter.html", {"people": people.prefetch_related("takeback_roles").order_by("pk")}
+        )
     chosen = get_object_or_404(people, username=request.POST.get("person", ""))
     login(request, chosen, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("actions")

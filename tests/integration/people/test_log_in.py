@@ -139,7 +139,10 @@ def demo() -> Iterator[Any]:
 
 def test_a_demo_person_is_entered_without_a_password_from_this_machine(demo: Any):
     client = Client()
-    assert "Enter as alice" in client.get("/enter").content.decode()
+    page = client.get("/enter").content.decode()
+    assert "Enter as alice" in page
+    assert "sees and takes back what agents did for them" in page
+    assert "reads the log" not in page
     assert client.post("/enter", {"person": "alice"}).status_code == 302
     assert client.get("/agents/").status_code == 200
 

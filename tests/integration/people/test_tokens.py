@@ -290,6 +290,6 @@ def test_the_list_costs_the_same_however_long_it_is(admin: Client, django_assert
         make(owner=owner, agent=f"agent-{number}", scopes=SCOPES)
     with django_assert_max_num_queries(5):
         page = admin.get(address).content.decode()
-    assert page.count("<tr>") == 51
+    assert page.count("<tr role=") == 51
     older = page.split('rel="next" href="')[1].split('"')[0].replace("&amp;", "&")
-    assert admin.get(address + older).content.decode().count("<tr>") == 12
+    assert admin.get(address + older).content.decode().count("<tr role=") == 12

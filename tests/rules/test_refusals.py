@@ -1,0 +1,51 @@
+"""Is every error of ours either answered in words, or known to be a fault?"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import audit
+import plans
+import sideeffects
+from config.errors import TABLE, refusal_of
+from sideeffects.services.refuse import name_of
+
+# What only a mistake of ours can raise; it becomes a 500, is logged, and tells nothing.
+FAULTS = {
+    "audit.chain.BadBodyError",
+    "audit.bodies.EntryTooLongError",
+    "audit.events.UnknownEventError",
+    "audit.events.WrongFieldsError",
+    "audit.log.OutsideTransactionError",
+    "sideeffects.targets.registry.AdapterRegisteredTwiceError",
+    "sideeffects.tools.ToolRegisteredTwiceError",
+}
+SHARED = {"not-found", "too-large"}  # names that ours share with a framework's
+
+
+def errors() -> Iterator[type[Exception]]:
+    """Yield every error class that a service, a face or what they use may raise."""
+    for package in (audit, plans, sideeffects):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".migrations" not in module.name:
+                for item in vars(importlib.import_module(module.name)).values():
+                    if isinstance(item, type) and issubclass(item, Exception) and item.__module__ == module.name:
+                        yield item
+
+
+def test_every_error_is_answered_or_known_to_be_a_fault():
+    known = {f"{cls.__module__}.{cls.__name__}": cls for cls in errors() if not cls.__name__.startswith("_")}
+    assert len(known) > 30
+    unanswered = {name for name, cls in known.items() if refusal_of(cls.__new__(cls)) is None}
+    assert unanswered - FAULTS == set()
+    assert known.keys() & FAULTS == unanswered & FAULTS
+
+
+def test_errors_are_called_the_same_in_answers_and_on_the_log():
+    for cls, refusal in TABLE.items():
+        if cls.__module__.split(".")[0] in {"audit", "plans", "sideeffects"}:
+            assert refusal.slug in {name_of(cls), *SHARED}
+
+
+def test_errors_end_in_error():
+    assert [cls.__name__ for cls in errors() if not cls.__name__.endswith("Error")] == []
