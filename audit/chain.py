@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
 BODY_LIMIT = 65_535  # bytes
 _LONE = re.compile("[\ud800-\udfff]")  # a surrogate in a str is always a lone one
@@ -80,44 +81,31 @@ def time_text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def lookups_of(body: Mapping[str, object]) -> dict[str, str]:
+def lookups_of(body: Mapping[str, Any]) -> dict[str, str]:
     """Return what the lookup columns of a record must hold, derived from its body alone."""
-    target, owner = _object(body["target"]), body["owner"]
+    target, actor, owner = body["target"], body["actor"], body["owner"]
     return {
-        "log": str(body["log"]),
-        "uid": str(body["uid"]),
-        "action": str(body["action"]),
+        "uid": body["uid"],
+        "log": body["log"],
+        "action": body["action"],
         "target_type": target["type"],
         "target_id": target["id"],
-        "group": str(body["group"]),
-        "actor": _party(body["actor"]),
-        "owner": _party(owner) if owner else "",
-        "outcome": str(body["outcome"]),
-        "occurred_at": str(body["occurred_at"]),
+        "group": body["group"],
+        "actor": f"{actor['type']}:{actor['name']}",
+        "owner": f"{owner['type']}:{owner['name']}" if owner else "",
+        "outcome": body["outcome"],
+        "occurred_at": body["occurred_at"],
     }
 
 
-def subjects_of(body: Mapping[str, object]) -> list[tuple[str, str]]:
+def subjects_of(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return every object the record speaks of: target, actor, owner, then the listed ones, each once.
 
     A part of a record that was cut speaks of the first part too, so that each part leads to all.
     """
-    heads = [_object(body[name]) for name in ("target", "actor", "owner") if body[name]]
-    listed = body["subjects"]
-    if not isinstance(listed, list | tuple):
-        raise BadBodyError("subjects", "expected a list")
-    pairs = [(head["type"], head["id"]) for head in heads] + [(str(type_), str(id_)) for type_, id_ in listed]
+    heads = (body["target"], body["actor"], body["owner"])
+    pairs = [(head["type"], head["id"]) for head in heads if head]
+    pairs += [(type_, id_) for type_, id_ in body["subjects"]]
     if body["part"]:
-        pairs.append(("record", _object(body["part"])["first"]))
+        pairs.append(("record", body["part"]["first"]))
     return list(dict.fromkeys(pairs))
-
-
-def _object(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise BadBodyError("", "expected an object")
-    return {key: str(inner) for key, inner in value.items()}
-
-
-def _party(value: object) -> str:
-    party = _object(value)
-    return f"{party['type']}:{party['name']}"

@@ -47,12 +47,12 @@ def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
         return []
     records = Record.objects.bulk_create([_record(body, now) for body in bodies], batch_size=BATCH)
     subjects = [
-        Subject(record=record, object_type=type_, object_id=id_)
+        Subject(record_id=record.pk, object_type=type_, object_id=id_)
         for record, body in zip(records, bodies, strict=True)
         for type_, id_ in body.subjects
     ]
     Subject.objects.bulk_create(subjects, batch_size=BATCH)
-    Unsealed.objects.bulk_create([Unsealed(record=record) for record in records], batch_size=BATCH)
+    Unsealed.objects.bulk_create([Unsealed(record_id=record.pk) for record in records], batch_size=BATCH)
     _wake_after_commit()
     firsts = accumulate((len(parts) for parts in entry_bodies[:-1]), initial=0)
     return [records[first] for first in firsts]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from audit.snapshot import snapshot
 
 CONSISTENT, BROKEN, CANNOT_TELL = "consistent", "broken", "cannot tell"
 ROWS, BYTES = 500, 2_000_000  # how much is held at once
-_COLUMNS = tuple(field.name for field in fields(Row))[3:]
+_COLUMNS = Row._fields[3:]
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,9 @@ class _Walk:
         return self._of_the_end() or self._of_unsealed() or self._of_the_rest()
 
     def _of_sealed(self, row: Row, subjects: set[tuple[str, str]]) -> Fault | None:
-        fault = faults.of_place(row, self.checked) or faults.of_content(row, self.log, subjects)
-        if fault or faults.follows(row, self.value):
+        leaf = row.leaf
+        fault = faults.of_place(row, self.checked) or faults.of_content(row, leaf, self.log, subjects)
+        if fault or faults.follows(row, leaf, self.value):
             return fault
         places = Seal.objects.filter(log=self.log).order_by("seq").values_list("seq", "chain", "record__leaf_hash")
         return faults.of_chain(row, self.log, self.value, places.iterator(chunk_size=ROWS))
@@ -114,7 +115,7 @@ class _Walk:
         columns = ("record_id", *(f"record__{name}" for name in _COLUMNS))
         rows = self._waiting().order_by("record_id").values_list(*columns).iterator(chunk_size=ROWS)
         for row, subjects in self._with_subjects((None, None, *row) for row in rows):
-            if fault := faults.of_content(row, self.log, subjects):
+            if fault := faults.of_content(row, row.leaf, self.log, subjects):
                 return fault
         return None
 

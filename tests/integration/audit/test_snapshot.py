@@ -50,7 +50,7 @@ def test_a_verifier_sees_one_size_while_records_arrive(monkeypatch):
             grown.append(1)
 
     follows = faults.follows
-    monkeypatch.setattr(faults, "follows", lambda row, before: (write_between(), follows(row, before))[1])
+    monkeypatch.setattr(faults, "follows", lambda *given: (write_between(), follows(*given))[1])
     verdict = verify()
     assert len(grown) == 3
     assert (verdict.verdict, verdict.size, verdict.checked, verdict.unsealed) == ("consistent", 30, 30, 0)

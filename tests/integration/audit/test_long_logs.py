@@ -1,0 +1,87 @@
+"""Is a long log verified in constant memory, and is nobody held up by it?"""
+
+import json
+import sys
+import tracemalloc
+
+import pytest
+from django.db import connection, transaction
+
+from audit import log
+from audit.verify import verify
+from tests.entries import granted, many
+from tests.factories import NOW
+from tests.processes import answer, beside, tell
+
+pytestmark = [pytest.mark.both, pytest.mark.django_db(transaction=True)]
+
+VERIFY = """
+import resource, time
+from audit.verify import verify
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.monotonic()
+verdict = verify()
+print(json.dumps({"verdict": verdict.verdict, "size": verdict.size, "seconds": time.monotonic() - began,
+    "grown_kB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before}))
+"""
+WRITE = """
+import select, time
+from django.db import connection, transaction
+from audit import log
+from tests.entries import granted
+from tests.factories import NOW
+took = []
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    began = time.monotonic()
+    with transaction.atomic():
+        log.append([granted()], now=NOW)
+    took.append(time.monotonic() - began)
+print(json.dumps({"writes": len(took), "worst_ms": max(took) * 1000, "median_ms": sorted(took)[len(took) // 2] * 1000}))
+"""
+
+
+def peak():
+    """Return how many bytes verifying held at most."""
+    tracemalloc.start()
+    try:
+        assert verify().verdict == "consistent"
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def add(count):
+    with transaction.atomic():
+        log.append([granted(number) for number in range(count)], now=NOW)
+    log.seal()
+
+
+def test_verifying_five_times_as_many_records_holds_no_more_memory(monkeypatch):
+    monkeypatch.setattr("audit.verify.ROWS", 100)
+    add(400)
+    verify()  # whatever is loaded once is loaded now
+    few = peak()
+    for _ in range(4):
+        add(400)
+    assert verify().size == 2_000
+    assert peak() < few * 1.2
+
+
+@pytest.mark.soak
+def test_a_hundred_thousand_records_are_verified_beside_a_writer_that_is_never_held_up(capsys):
+    many(100_000)
+    figures = {}
+    for name in ("alone", "beside"):  # the first is what this machine does anyway
+        writer = beside(WRITE)
+        if name == "beside":
+            figures["verify"] = json.loads(answer(beside(VERIFY)))
+        else:
+            answer(beside("import time; time.sleep(10)"))
+        tell(writer, "stop")
+        figures[name] = json.loads(answer(writer))
+    with capsys.disabled():
+        sys.stdout.write(f"{connection.vendor} {json.dumps(figures)}\n")
+    assert (figures["verify"]["verdict"], figures["verify"]["size"]) == ("consistent", 100_000)
+    assert figures["verify"]["grown_kB"] < 30_000
+    assert figures["beside"]["writes"] > 100
+    assert figures["beside"]["worst_ms"] < 100
