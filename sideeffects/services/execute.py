@@ -144,8 +144,9 @@ def _run(
     assert tool.function is not None
     try:
         with transaction.atomic():
-            row = _still_mine(group)
+            # The group is locked only to land it: whoever asks meanwhile is told that it is in progress, and at once.
             written = tool.function(arguments, Call(owner=owner, now=now))
+            row = _still_mine(group)
             return settle(row, [_new_effect(item, row) for item in written], by=by, now=now)
     except LeaseLostError:
         raise
