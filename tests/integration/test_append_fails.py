@@ -78,7 +78,7 @@ def _blocked() -> Change:
 
     def change() -> None:
         with contextlib.suppress(ToolBlockedError):
-            factories.report(by, [], tool="rm.rf")
+            factories.report(by, [], tool="rm.rf", status=Status.IN_FLIGHT)
 
     return change
 
@@ -127,7 +127,7 @@ CHANGES: dict[str, Callable[[], Change]] = {
     "land.fail": lambda: _landing("fail"),
     "land.lose": lambda: _landing("lose"),
     "record.record": _record,
-    "record.check_not_blocked": _blocked,
+    "record.log_refused": _blocked,
     "refuse.log_refusals": _refused,
     "restore.restore": _restore,
     "revoke.revoke": _revoke,

@@ -1,0 +1,217 @@
+"""When several processes do the same at once, does it happen once, and is every one of them told the truth?"""
+
+import json
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from audit.models import Record
+from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation
+from sideeffects.services.execute import InProgressError
+from sideeffects.services.remove import Trigger
+from sideeffects.services.revoke import InFlightError, revoke
+from sideeffects.tools import REGISTRY
+from sideeffects.transitions import EffectState, GroupState
+from sideeffects.workspace.models import Project, Task
+from tests import crew, factories
+from tests.crew import GATE, GATED, Crew
+from tests.factories import later, person, planner
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
+
+DATA = Path(__file__).parents[2] / "data"
+ARGUMENTS = {"name": "Q3 launch", "tasks": ["One", "Two"]}
+TWENTY = 20
+
+
+@pytest.fixture(scope="module")
+def crews(django_db_setup):
+    """The processes that this file's tests share, since starting them takes longer than any test."""
+    running: list[Crew] = []
+    yield running
+    for one in running:
+        one.close()
+
+
+@pytest.fixture
+def four(crews):
+    """Four processes beside this one; new ones where a test that failed has left them in the middle of something."""
+    if crews and crews[0].owed:
+        crews.pop().close()
+    if not crews:
+        crews.append(Crew(4))
+    return crews[0]
+
+
+@pytest.fixture
+def by():
+    return planner()
+
+
+def alive():
+    return Project.objects.filter(deleted_at=None).count(), Task.objects.filter(deleted_at=None).count()
+
+
+def written(action):
+    return Record.objects.filter(action=action).count()
+
+
+def execute(by, tool="project.create", arguments: Any = ARGUMENTS, key=""):
+    return ["execute", {"token": str(by.token.pk), "tool": tool, "arguments": arguments, "key": key}]
+
+
+@contextmanager
+def gate():
+    """Keep the gated tool from ending."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [GATE])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [GATE])
+
+
+def until_someone_waits_at_the_gate():
+    deadline = time.monotonic() + 60
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted", [GATE]
+            )
+            if cursor.fetchone()[0]:
+                return
+            assert time.monotonic() < deadline, "nobody came"
+
+
+# -- Revoke and restore --------------------------------------------------------------------------------------------
+
+
+def test_twenty_parallel_revokes_run_once_and_the_others_are_told_so(four, by):
+    group = factories.project(by)
+    told = four.all_at_once(*[["revoke", {"groups": [str(group.pk)]}]] * TWENTY)
+    assert Counter(told) == {"revoked": 1, "already": 19}
+    assert alive() == (0, 0)
+    assert written("COMPENSATE") == 1
+    assert Revocation.objects.count() == 1
+    assert MemberOutcome.objects.count() == 11
+    assert Task.history.filter(history_type="~").count() == 10
+
+
+def test_revoke_and_restore_at_once_leave_everything_or_nothing(four, by):
+    group = factories.project(by)
+    words = {"groups": [str(group.pk)]}
+    told = four.all_at_once(*[["revoke", words], ["restore", words]] * (TWENTY // 2))
+    assert set(told) <= {"revoked", "restored", "already", "NothingInTrashError"}
+    times = {action: written(action) for action in ("COMPENSATE", "restored")}
+    assert (told.count("revoked"), told.count("restored")) == (times["COMPENSATE"], times["restored"])
+    in_trash = times["COMPENSATE"] - times["restored"]
+    assert in_trash in {0, 1}
+    assert alive() == ((0, 0) if in_trash else (1, 10))
+    state = EffectState.REVOKED if in_trash else EffectState.ACTIVE
+    assert set(Effect.objects.values_list("state", flat=True)) == {state}
+    assert Revocation.objects.filter(restored_at=None).count() == in_trash
+
+
+def test_lists_in_opposite_orders_wait_for_each_other_and_never_for_ever(four, by):
+    groups = [str(factories.project(by, name=f"P{number}", tasks=3).pk) for number in range(10)]
+    orders = [["revoke", {"groups": order}] for order in (groups, groups[::-1])]
+    told = four.all_at_once(*orders * (TWENTY // 2))
+    assert Counter(said for line in told for said in line.split(", ")) == {"revoked": 10, "already": 190}
+    assert written("COMPENSATE") == 10
+    assert alive() == (0, 0)
+
+
+# -- Executed here --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["", "k"])
+def test_twenty_parallel_calls_run_once(four, by, key):
+    told = Counter(four.all_at_once(*[execute(by, key=key)] * TWENTY))
+    assert told["recorded"] == 1
+    assert told.keys() <= {"recorded", "replayed", "InProgressError"}
+    assert alive() == (1, 2)
+    assert (Group.objects.count(), Effect.objects.count()) == (1, 3)
+    assert (written("group_opened"), written("group_landed")) == (1, 1)
+    assert four.all_at_once(execute(by, key=key)) == ["replayed"]
+
+
+def test_one_key_for_two_calls_at_once_belongs_to_one_of_them(four, by):
+    other = {"name": "Other", "tasks": []}
+    told = four.all_at_once(*[execute(by, key="k"), execute(by, arguments=other, key="k")] * (TWENTY // 2))
+    assert told.count("recorded") == 1
+    assert told.count("KeyReusedError") == TWENTY // 2
+    assert set(told) <= {"recorded", "replayed", "InProgressError", "KeyReusedError"}
+    assert Project.objects.count() == 1
+
+
+def test_while_a_call_runs_its_twins_are_told_at_once_and_others_are_a_mismatch(four, by):
+    arguments = {"name": "slow"}
+    with gate():
+        four.start({0: [execute(by, GATED, arguments, "k")]})
+        until_someone_waits_at_the_gate()
+        twins = [execute(by, GATED, arguments, "k"), execute(by, GATED, {"name": "other"}, "k")]
+        four.start(dict.fromkeys((1, 2, 3), twins * 3))
+        assert Counter(four.told(1, 2, 3)) == {"InProgressError": 9, "KeyReusedError": 9}
+        group = Group.objects.get()
+        four.start({1: [["revoke", {"groups": [str(group.pk)]}]]})
+        assert four.told(1) == ["InFlightError"]
+        assert (group.state, Project.objects.count()) == (GroupState.OPEN, 0)
+    assert four.told(0) == ["recorded"]
+    assert Project.objects.count() == 1
+    assert four.all_at_once(execute(by, GATED, arguments, "k")) == ["replayed"]
+
+
+def test_a_process_killed_in_the_middle_of_a_call_leaves_it_open_and_nothing_written(by, settings, monkeypatch):
+    monkeypatch.setitem(REGISTRY, GATED, crew.GATED_TOOL)
+    alone = Crew(1)
+    with gate():
+        alone.start({0: [execute(by, GATED, {"name": "slow"})]})
+        until_someone_waits_at_the_gate()
+        alone.kill(0)
+    alone.close()
+    group = Group.objects.get()
+    assert (group.state, Project.objects.count(), Effect.objects.count()) == (GroupState.OPEN, 0, 0)
+    with pytest.raises(InProgressError):
+        factories.run(by, GATED, {"name": "slow"}, now=later(seconds=settings.CALL_LEASE_SECONDS - 1))
+    with pytest.raises(InFlightError):
+        revoke(groups=[group.pk], by=person("alice"), now=later(), reason="", trigger=Trigger.CLICK)[0].unwrap()
+    again = factories.run(by, GATED, {"name": "slow"}, now=later(seconds=settings.CALL_LEASE_SECONDS))
+    assert (again.result, again.group) == ("recorded", group)
+    assert (Project.objects.count(), Effect.objects.count()) == (1, 1)
+    assert (written("group_opened"), written("group_landed")) == (1, 1)
+
+
+# -- Reported and imported -------------------------------------------------------------------------------------------
+
+
+def test_twenty_parallel_reports_of_one_call_are_one_group(four, by):
+    told = four.all_at_once(*[["report", {"token": str(by.token.pk), "ids": ["a", "b"]}]] * TWENTY)
+    assert Counter(told) == {"recorded new": 1, "replayed": 19}
+    assert (Group.objects.count(), Effect.objects.count(), Declaration.objects.count()) == (1, 2, 1)
+    assert written("group_landed") == 1
+
+
+def test_parallel_reports_that_differ_are_one_held_and_one_conflict(four, by):
+    both = [["report", {"token": str(by.token.pk), "ids": ids}] for ids in (["a"], ["a", "b"])]
+    told = Counter(four.all_at_once(*both * (TWENTY // 2)))
+    assert told == {"recorded new": 1, "replayed": 9, "conflict new": 1, "conflict": 9}
+    assert Group.objects.count() == 1
+    assert Declaration.objects.filter(held=True).count() == 1
+    assert Declaration.objects.get(held=False).seen == TWENTY // 2
+    assert (written("group_landed"), written("declaration_differed")) == (1, 1)
+
+
+def test_two_imports_of_one_transcript_at_once_count_each_call_once(four, by):
+    words = {"file": str(DATA / "airline-transcript.jsonl"), "tools": str(DATA / "airline-tools.toml")}
+    told = four.all_at_once(*[["import", words]] * 4)
+    figures = [json.loads(line) for line in told]
+    assert sum(one["groups"] for one in figures) == Group.objects.count() == 9
+    assert sum(one["conflicts"] for one in figures) == Declaration.objects.filter(held=False).count() == 1
+    assert {one["calls"] for one in figures} == {12}
+    assert Declaration.objects.get(held=False).seen == 1
+    assert Group.objects.get(title="Sent a certificate over 50 to ada").repeats == 1
