@@ -1,6 +1,6 @@
 """What does a list of actions show: which page, folded by conversation, under which honest numbers?"""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from audit.inert import visible
 from sideeffects import lists, offers, presenters, queries
 from sideeffects.actors import Actor
 from sideeffects.filters import GroupFilter
@@ -122,11 +123,16 @@ class Listing:
 
     @cached_property
     def agents(self) -> list[str]:
-        """Return the names of the agents that acted here."""
+        """Return the names of the agents that acted here, to choose from."""
         rows = Agent.objects.filter(pk__in=self.groups.exclude(agent=None).values("agent"))
-        return list(rows.order_by("name").values_list("name", flat=True))
+        return _plain(rows.order_by("name").values_list("name", flat=True))
 
     @cached_property
     def tools(self) -> list[str]:
-        """Return the names of the tools that were called here."""
-        return list(self.groups.order_by("tool").values_list("tool", flat=True).distinct())
+        """Return the names of the tools that were called here, to choose from."""
+        return _plain(self.groups.order_by("tool").values_list("tool", flat=True).distinct())
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Return the names that look like what they are: a choice shows them as they stand, so the others are left out."""
+    return [name for name in names if visible(name) == name]

@@ -1,0 +1,68 @@
+"""Do trash and workspace show what lies where, one's own only, at the same cost with more rows?"""
+
+import pytest
+from django.urls import reverse
+
+from sideeffects.trash import NAMED
+from sideeffects.workspace.contents import MOST_TASKS
+from sideeffects.workspace.models import Project
+from tests import factories
+from tests.factories import NOW, planner
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both]
+
+
+def revoked(reader, by, **call):
+    group = factories.project(by, **call)
+    reader("alice").send(reverse("group-revoke", args=[group.pk]), reason="Not wanted")
+    return group
+
+
+def test_the_trash_says_what_lies_there_until_when_and_whose_doing_it_was(reader):
+    group = revoked(reader, planner(), tasks=NAMED + 3)
+    text = reader("alice").read("/trash/")
+    assert f"{NAMED + 4} objects, from 1 revoke." in text
+    assert f"{NAMED + 4} objects in the trash until" in text
+    assert "and 4 more" in text
+    assert "Revoked by you" in text
+    assert "reason: Not wanted" in text
+    assert reverse("group-restore", args=[group.pk]) in reader("alice").open("/trash/")
+    for other in ("bob", "admin"):
+        assert "The trash is empty." in reader(other).read("/trash/")
+    assert "not one of ours" in reader("alice").read("/trash/?before=x", status=400)
+
+
+def test_the_workspace_names_its_rows_by_id(reader):
+    factories.project(planner(), tasks=1)
+    project = Project.objects.get()
+    text = reader("alice").read("/workspace/")
+    assert f"Q3 launch project {project.pk}" in text
+    assert f"Task 1 task {project.tasks.get().pk}" in text
+    assert "No projects." in reader("bob").read("/workspace/")
+    reader("alice").read("/workspace/?projects=x", status=400)
+
+
+def test_tasks_of_a_deleted_project_are_not_hidden(reader):
+    factories.project(planner(), tasks=1)
+    Project.objects.update(deleted_at=NOW, deleted_by="user:alice")
+    text = reader("alice").read("/workspace/")
+    assert "is deleted; these tasks of it are not" in text
+    assert "Task 1" in text
+
+
+def test_a_project_of_many_tasks_names_some_and_counts_all(reader):
+    factories.project(planner(), tasks=MOST_TASKS + 2)
+    assert f"{MOST_TASKS} of {MOST_TASKS + 2} tasks shown." in reader("alice").read("/workspace/")
+
+
+@pytest.mark.parametrize("address", ["/trash/", "/workspace/"])
+def test_a_list_costs_the_same_with_one_row_and_with_thirty(reader, address):
+    by, alice = planner(), reader("alice")
+    revoked(reader, by, tasks=1)
+    factories.project(by, tasks=1, name="stays")
+    alice.queries(address)
+    once = alice.queries(address)
+    for number in range(30):
+        revoked(reader, by, tasks=2, name=f"gone {number}")
+        factories.project(by, tasks=2, name=f"stays {number}")
+    assert alice.queries(address) == once
