@@ -127,29 +127,30 @@ def test_djangos_own_admin_opens_to_its_staff_only(world: World, who: str):
     assert set(answers.values()) == {wanted}
 
 
-@pytest.mark.parametrize(
-    "model", [model for model in apps.get_models() if model._meta.app_label in {"sideeffects", "audit"}]
-)
-def test_not_even_a_superuser_changes_our_rows_in_djangos_own_admin(world: World, model: Any):
+def test_not_even_a_superuser_changes_our_rows_in_djangos_own_admin(world: World):
     client, _ = world.client("staff")
-    if not admin.site.is_registered(model):
-        return
-    row = model._default_manager.first()
-    base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-    assert client.get(base).status_code == 200
-    assert client.get(f"{base}add/").status_code == 403
-    if row is not None:
-        assert client.get(f"{base}{row.pk}/change/").status_code == 200
-        assert client.post(f"{base}{row.pk}/change/", {}).status_code == 403
-        assert client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    ours = [
+        model
+        for app in ("sideeffects", "audit")
+        for model in apps.get_app_config(app).get_models()
+        if admin.site.is_registered(model)
+    ]
+    assert len(ours) > 10
+    for model in ours:
+        base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        row = model._default_manager.first()
+        assert client.get(f"{base}add/").status_code == 403
+        if row is not None:
+            assert client.get(f"{base}{row.pk}/change/").status_code == 200
+            assert client.post(f"{base}{row.pk}/change/", {}).status_code == 403
+            assert client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code == 403
 
 
 def test_djangos_own_admin_shows_no_key_and_no_hash(world: World):
     client, _ = world.client("staff")
-    assert (
-        world.token.secret_hash
-        not in client.get(f"/admin/sideeffects/agenttoken/{world.token.pk}/change/").content.decode()
-    )
+    shown = client.get(f"/admin/sideeffects/agenttoken/{world.token.pk}/change/").content.decode()
+    assert world.token.prefix in shown
+    assert world.token.secret_hash not in shown
     shown = client.get(f"/admin/sideeffects/group/{world.group.pk}/change/").content.decode()
     assert world.group.key not in shown
     assert world.group.fingerprint not in shown
@@ -212,10 +213,11 @@ def test_a_plain_view_under_the_api_does_not_slip_past_the_table(world: World):
 
 
 @pytest.mark.parametrize("who", ["nobody", "alice", "charlie", "staff"])
-@pytest.mark.parametrize("name", [name for name in TABLE if name.startswith(("console-", "audit-", "api-audit"))])
-def test_only_roles_open_console_and_audit(world: World, who: str, name: str):
+def test_only_roles_open_console_and_audit(world: World, who: str):
     actor = world.client(who)[1]
-    assert all(judge(name, method, actor) is not Verdict.ALLOWED for method in ("GET", "POST"))
+    names = [name for name in TABLE if name.startswith(("console-", "audit-", "api-audit"))]
+    assert len(names) > 8
+    assert not any(judge(name, method, actor) is Verdict.ALLOWED for name in names for method in ("GET", "POST"))
 
 
 def test_an_auditor_opens_no_console_page_and_may_post_nowhere_but_as_anyone(world: World):
@@ -232,14 +234,10 @@ def test_an_agent_restores_nothing_and_reads_no_log_whatever_its_owner_may(world
 
 
 def test_each_scope_opens_its_own_and_no_more(world: World):
+    agents = {scope: world.client(scope)[1] for scope in SCOPES}
     opened = {
-        scope: {
-            name
-            for name in TABLE
-            for method in TABLE[name]
-            if judge(name, method, world.client(scope)[1]) is Verdict.ALLOWED
-        }
-        for scope in SCOPES
+        scope: {name for name, methods in TABLE.items() if any(rule.allows(agent) for rule in methods.values())}
+        for scope, agent in agents.items()
     }
     anyone = {name for name in TABLE if any(access.ANYONE in rule.roles for rule in TABLE[name].values())}
     assert opened["revoke-own"] - anyone == {"api-group-revoke", "api-effect-revoke"}
