@@ -86,11 +86,11 @@ def test_a_record_that_was_altered_is_shown_as_that_not_as_a_fault(auditor, tamp
 def test_older_pages_keep_the_filters(auditor):
     sealed(60)
     text = shown(auditor, "audit-search", action="COMPENSATE", owner="alice")
-    assert text.count("<tr>") == 51
+    assert text.count("<tr ") == 51
     link = re.search(r'rel="next" href="([^"]+)"', text)
     assert link
     older = auditor.get(reverse("audit-search") + link[1].replace("&amp;", "&"))
-    assert older.content.decode().count("<tr>") == 11
+    assert older.content.decode().count("<tr ") == 11
     assert 'value="alice"' in older.content.decode()
 
 

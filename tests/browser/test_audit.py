@@ -1,0 +1,58 @@
+"""Can an auditor find, read and verify in a real browser, wide and narrow, light and dark?"""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from audit import log
+from audit.models import Record
+from tests.entries import ALICE, PLANNER, granted, revoked, write
+from tests.factories import user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def auditor(page, sign_in):
+    write(
+        revoked(1, actor=PLANNER, owner=ALICE, tasks=10, title="<b>Q3</b>\u202e launch"),
+        revoked(2, tasks=120, outcome="requested"),
+    )
+    log.seal()
+    write(granted(3))
+    return sign_in(user("auditor", role="auditor"))
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_every_page_is_accessible_and_fits_its_screen(auditor, width):
+    auditor.set_viewport_size({"width": width, "height": 900})
+    uid = Record.objects.filter(action="COMPENSATE").latest("id").uid
+    for address in ("", "?actor=nobody", "verify", "events", f"records/{uid}"):
+        auditor.goto(f"/audit/{address}")
+        for details in auditor.locator("main details").all():
+            details.locator("summary").click()
+        assert auditor.evaluate("document.documentElement.scrollWidth") <= width, address
+        for colours in ("light", "dark"):
+            auditor.emulate_media(color_scheme=colours)
+            assert not violations(auditor), (address, colours)
+
+
+def violations(page):
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_a_task_leads_to_what_was_done_to_it_and_the_log_verifies(auditor):
+    auditor.goto("/audit/")
+    auditor.get_by_label("Object type").fill("task")
+    auditor.get_by_label("Object id").fill("1007")
+    auditor.get_by_role("button", name="Search").click()
+    auditor.get_by_role("link", name=re.compile("had project 1 revoked")).click()
+    row = auditor.get_by_role("row", name=re.compile("^Actor"))
+    assert "agent planner" in row.inner_text()
+    assert "alice" in auditor.get_by_role("row", name=re.compile("^Owner")).inner_text()
+    auditor.get_by_role("link", name="Audit").click()
+    auditor.get_by_role("link", name="Verify").click()
+    auditor.get_by_role("button", name="Verify now").click()
+    assert "Consistent: all 2 sealed records" in auditor.get_by_role("main").inner_text()
