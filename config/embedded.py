@@ -33,6 +33,6 @@ class Background:
 
     def stop(self) -> None:
         """Take no further task, and wait for those that run."""
-        self.beat.stop()
+        self.beat.service.stop(wait=False)  # between two ticks it only sleeps
         self.worker.stop()
         self.thread.join()

@@ -21,7 +21,7 @@ from config.wsgi import application
 from sideeffects.actors import ADMIN
 from sideeffects.models import Role
 
-GRACE = 4.0  # seconds for what runs at a stop; what is cut off then, the next sweep takes up: the row is the queue
+GRACE = 3.0  # seconds for what runs at a stop; what is cut off then, the next sweep takes up: the row is the queue
 
 
 class Command(BaseCommand):
@@ -55,6 +55,7 @@ class Command(BaseCommand):
         self.stdout.flush()
         server.run()
         background.stop()
+        os._exit(0)  # an orderly end would wait once more for idle threads
 
 
 def demo_lines() -> list[str]:
