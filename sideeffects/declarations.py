@@ -132,9 +132,10 @@ def difference(first: Sequence[Declared], second: Sequence[Declared]) -> dict[st
     with_id = [[effect for effect in side if effect.id] for side in (mine, theirs)]
     _, _, changed = _unmatched(with_id[0], with_id[1], lambda effect: (effect.type, effect.id))
     paired = {id(effect) for pair in changed for effect in pair}
+    reordered = not mine and not theirs and first and first[0].identity() != second[0].identity()
     return {
         "only_first": [effect.as_json() for effect in mine if id(effect) not in paired],
         "only_second": [effect.as_json() for effect in theirs if id(effect) not in paired],
         "changed": [{"first": one.as_json(), "second": two.as_json()} for one, two in changed],
-        "principal": second[0].as_json() if not mine and not theirs and second else None,
+        "principal": second[0].as_json() if reordered else None,
     }

@@ -4,12 +4,14 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sideeffects import toolfiles
 from sideeffects.toolfiles import BadToolFileError
 from sideeffects.transitions import Operation, RevokeClass
+
+few = settings(max_examples=25)  # every one of them is small, and there are many
 
 AIRLINE = (Path(__file__).parents[1] / "data" / "airline-tools.toml").read_text()
 TARGET = '[targets.airline]\nbase_url = "https://airline.example/api"\naudience = "https://airline.example"\n'
@@ -171,6 +173,7 @@ def test_the_pointer_is_read_as_rfc_6901_means_it(pointer, id_):
     assert toolfiles.read(toml({"id": pointer})).tools["book"].declared("book", result).id == id_
 
 
+@few
 @given(st.text())
 def test_whatever_stands_in_a_file_is_read_or_refused(text):
     with contextlib.suppress(BadToolFileError):
