@@ -57,6 +57,11 @@ def seed(*, now: datetime) -> Access:
     return Access(passwords, secret)
 
 
+def close() -> None:
+    """Close the accounts of made-up people: outside the demonstration no password, session or token opens them."""
+    get_user_model().objects.filter(email__endswith=DEMO_MAIL, is_active=True).update(is_active=False)
+
+
 def _person(name: str, role: str, *, now: datetime) -> Any:
     person, _ = get_user_model().objects.get_or_create(username=name, email=f"{name}{DEMO_MAIL}")
     if role and not Role.objects.filter(user=person, role=role).exists():
@@ -65,10 +70,14 @@ def _person(name: str, role: str, *, now: datetime) -> Any:
 
 
 def _renew_password(person: Any) -> str:
-    """Set a random password; it needs no slow hash (72 bits cannot be guessed), which would cost a second a start."""
+    """Open the account with a random password.
+
+    It needs no slow hash (72 bits cannot be guessed), which would cost a second a start.
+    """
     password = secrets.token_urlsafe(9)
     person.password = PBKDF2PasswordHasher().encode(password, secrets.token_hex(16), iterations=1000)
-    person.save(update_fields=["password"])
+    person.is_active = True
+    person.save(update_fields=["password", "is_active"])
     return password
 
 

@@ -67,10 +67,12 @@ def demo_lines() -> list[str]:
 
 
 def first_lines() -> list[str]:
-    """Return how the first admin is made, where there is none."""
-    if Role.objects.filter(role=ADMIN).exists():
+    """Keep made-up people of an earlier start out, and return how the first admin is made, where there is none."""
+    demo.close()
+    if Role.objects.filter(role=ADMIN, user__is_active=True).exists():
         return []
-    return ["There is no admin yet: python3 manage.py createsuperuser, then python3 manage.py grant_role NAME admin"]
+    grant = "python3 manage.py grant_role --user NAME --role admin"
+    return [f"There is no admin yet: python3 manage.py createsuperuser, then {grant}"]
 
 
 def is_loopback(host: str) -> bool:

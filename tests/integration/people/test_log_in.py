@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.test import Client, override_settings
 
+from config import demo as demo_data
 from config.forms import DEMO_MAIL
 from tests import factories
 from tests.factories import NOW, PASSWORD
@@ -163,6 +164,24 @@ def test_without_demo_data_there_is_no_such_page_and_its_people_stay_out(demo: A
         assert Client().post("/enter", {"person": "alice"}).status_code == 404
         assert try_to(Client(), "alice", PASSWORD).status_code == 200
         assert "Enter as" not in Client().get("/login").content.decode()
+
+
+def test_an_old_session_and_token_of_the_demonstration_open_nothing_after_it():
+    seeded = demo_data.seed(now=NOW)
+    session = Client()
+    session.force_login(factories.user("alice"))
+    agent = Client(headers={"authorization": f"Bearer {seeded.token}"})
+    assert session.get("/agents/").status_code == 200
+    assert agent.get("/api/v1/groups").status_code == 200
+    demo_data.close()
+    assert session.get("/agents/").status_code == 302
+    assert agent.get("/api/v1/groups").status_code == 401
+    with override_settings(DEMO=True):
+        assert Client().post("/enter", {"person": "alice"}).status_code == 404
+        renewed = demo_data.seed(now=NOW)
+        assert Client().post("/enter", {"person": "alice"}).status_code == 302
+        assert agent.get("/api/v1/groups").status_code == 401
+        assert Client(headers={"authorization": f"Bearer {renewed.token}"}).get("/api/v1/groups").status_code == 200
 
 
 def test_only_demo_people_are_entered(demo: Any):
