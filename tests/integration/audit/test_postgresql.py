@@ -1,16 +1,17 @@
 """What of the log is there on PostgreSQL only: several writers at once, sessions that play replica?"""
 
+import re
 import threading
 
 import pytest
-from django.db import IntegrityError, InternalError, connection, transaction
+from django.db import IntegrityError, InternalError, ProgrammingError, connection, transaction
 
 from audit import log
 from audit.models import Head, Record, Seal, Unsealed
 from audit.verify import verify
 from tests.entries import assert_whole, granted, sealed, write
 from tests.factories import NOW
-from tests.processes import in_thread
+from tests.processes import ROOT, in_thread
 from tests.tampering import settle
 
 
@@ -82,3 +83,24 @@ def test_a_replica_session_is_refused_too():
                 execute(statement)
     finally:
         execute("SET session_replication_role = DEFAULT")
+
+
+@pytest.mark.django_db
+def test_the_roles_that_readme_gives_let_the_program_add_to_the_log_and_no_more():
+    statements = re.search(r"```sql\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert statements
+    execute(statements[1])
+    execute("SET LOCAL ROLE takeback_app")
+    sealed(3)
+    assert verify().verdict == "consistent"
+    settle(connection)
+    for refused in (
+        "UPDATE audit_record SET id = id",
+        "DELETE FROM audit_seal",
+        "TRUNCATE audit_subject",
+        "ALTER TABLE audit_record DISABLE TRIGGER ALL",
+        "DROP TRIGGER audit_record_no_change ON audit_record",
+        "SET session_replication_role = replica",
+    ):
+        with pytest.raises(ProgrammingError, match=r"permission denied|must be owner"), transaction.atomic():
+            execute(refused)

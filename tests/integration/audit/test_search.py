@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit import log, queries
 from audit.filters import Cursor, Wanted
-from audit.models import Record
+from audit.models import Record, Unsealed
 from tests.entries import ALICE, PLANNER, granted, revoked, sealed, write
 from tests.factories import NOW, later
 
@@ -125,7 +125,7 @@ def test_a_record_sealed_late_stands_where_its_place_is(tampering):
     with tampering():
         first.unsealed.delete()
         log.seal()
-        queries.Unsealed.objects.create(record=first)
+        Unsealed.objects.create(record=first)
         log.seal()
     assert found(Wanted()) == ["1", "2"]
     assert second.pk > first.pk
