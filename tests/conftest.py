@@ -18,7 +18,7 @@ from tests.tampering import without_triggers
 
 def pytest_configure() -> None:
     """Hash passwords quickly: no test is about how slow that must be."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True, scope="session")
