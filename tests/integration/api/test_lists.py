@@ -30,6 +30,8 @@ def test_a_list_is_walked_page_by_page_without_gaps_while_it_grows(agent, person
         page = alice.get(page["next"]).json()
         seen += [group["id"] for group in page["results"]]
     assert seen == made[::-1]
+    back = alice.get(page["previous"]).json()
+    assert [group["id"] for group in back["results"]] == made[3:0:-1]
 
 
 def test_groups_narrow_by_each_filter(agent, person):
@@ -110,7 +112,7 @@ def test_a_parameter_said_twice_is_refused(person):
     "cursor",
     [
         "x",
-        "cD0x=",
+        "cD14",
         "\xe9",
         b64encode(b"p=../..").decode(),
         b64encode(b"p=1;--").decode(),
@@ -119,9 +121,8 @@ def test_a_parameter_said_twice_is_refused(person):
     ],
 )
 def test_a_cursor_of_nowhere_is_refused(person, noun, cursor):
-    response = person("alice").get(f"/api/v1/{noun}", cursor=cursor)
-    assert response.status_code in {400, 404}
-    assert response["Content-Type"] == "application/problem+json"
+    body = problem(person("alice").get(f"/api/v1/{noun}", cursor=cursor), 400, "invalid")
+    assert [error["member"] for error in body["errors"]] == ["cursor"]
 
 
 def test_a_cursor_of_another_list_is_refused_or_finds_nothing(agent, person):

@@ -1,0 +1,128 @@
+"""Does the API keep what its schema says, whatever is sent? Generated requests, real objects."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import pytest
+import schemathesis
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import Client
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis
+from schemathesis import checks
+from schemathesis.config import SchemathesisConfig
+
+from config.wsgi import application
+from sideeffects import actors
+from sideeffects.services import tokens
+from tests import factories
+from tests.factories import NOW, SCOPES
+
+FEW, MANY = 5, 300
+KEPT = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.negative_data_rejection,
+]
+
+
+def described(*, every_edge: bool) -> Any:
+    """Return the schema as the application serves it; `every_edge` adds requests at each bound of each member."""
+    config = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": every_edge}}})
+    return schemathesis.openapi.from_wsgi("/api/v1/schema/", application, config=config)
+
+
+SOME, ALL = described(every_edge=False), described(every_edge=True)
+
+
+class World:
+    """One of everything that an address names, and those who ask."""
+
+    def __init__(self) -> None:
+        by = factories.planner("alice")
+        self.group = factories.project(by, tasks=2)
+        self.names = {"group": self.group.pk, "effect": self.group.effects.get(position=1).pk, "uid": self.group.pk}
+        system = actors.system("test")
+        _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
+
+    def agent(self) -> dict[str, Any]:
+        """Return how planner asks for alice."""
+        return {"headers": {"Authorization": f"Bearer {self.secret}"}}
+
+    @cache  # noqa: B019  (a world lives as long as its test)
+    def person(self, name: str) -> dict[str, Any]:
+        """Return how a person asks, with the token of her form."""
+        client = Client()
+        client.force_login(factories.person(name).user)
+        form = client.get("/agents/").cookies["csrftoken"].value
+        cookies = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value, "csrftoken": form}
+        return {"headers": {"X-CSRFToken": form}, "cookies": cookies}
+
+
+@pytest.fixture
+def world(db):
+    return World()
+
+
+@contextmanager
+def one_connection() -> Iterator[None]:
+    """Let a request over WSGI leave the test's own connection open, as Django's test client does."""
+    ends = (request_started, request_finished)
+    for signal in ends:
+        signal.disconnect(close_old_connections)
+    try:
+        yield
+    finally:
+        for signal in ends:
+            signal.connect(close_old_connections)
+
+
+def hold(case, world, asking):
+    """Send one request about real objects and hold the answer to the schema."""
+    for name in case.path_parameters or {}:
+        case.path_parameters[name] = str(world.names[name])
+    with one_connection():
+        case.call_and_validate(checks=KEPT, **asking)
+
+
+def bounded(examples):
+    return hypothesis(
+        max_examples=examples,
+        deadline=None,
+        derandomize=examples == FEW,  # what runs on every change must not fail by luck
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@SOME.parametrize()
+@bounded(FEW)
+def test_an_agent_is_answered_as_described(case, world):
+    hold(case, world, world.agent())
+
+
+@SOME.parametrize()
+@bounded(FEW)
+def test_an_admin_is_answered_as_described(case, world):
+    hold(case, world, world.person("admin"))
+
+
+@pytest.mark.soak
+@ALL.parametrize()
+@bounded(MANY)
+def test_an_agent_is_answered_as_described_at_every_edge(case, world):
+    hold(case, world, world.agent())
+
+
+@pytest.mark.soak
+@ALL.parametrize()
+@bounded(MANY)
+def test_an_admin_is_answered_as_described_at_every_edge(case, world):
+    hold(case, world, world.person("admin"))
