@@ -146,6 +146,11 @@ class GroupView:
         return list(dict.fromkeys(one.revoke_class for one in self.rows.tallies))
 
     @property
+    def taken_back(self) -> Revocation | None:
+        """Return the revocation by which it is taken back now, as a whole."""
+        return self.rows.revocation if self.standing is Standing.REVOKED else None
+
+    @property
     def can_revoke(self) -> bool:
         """Say whether a revoke by whoever looks would take anything back now."""
         return (

@@ -23,8 +23,10 @@ def translated(text: str) -> str:
 
 
 @register.filter
-def party(stored: str) -> str:
+def party(stored: str, reader: Any = None) -> str:
     """Return who is meant by what rows hold, e.g. `user:alice`: a person by name, anything else with what it is."""
+    if reader is not None and stored == f"user:{reader.get_username()}":
+        return _("you")
     kind, colon, name = stored.partition(":")
     named = {"user": "{name}", "agent": _("agent {name}"), "system": _("the system ({name})")}
     return named[kind].format(name=name) if colon and kind in named else stored
@@ -33,5 +35,7 @@ def party(stored: str) -> str:
 @register.filter
 def by_whom(row: Any, reader: Any) -> str:
     """Return who asked for a revocation, as the reader would say it: `you`, a name, or an agent and for whom."""
+    if row is None:
+        return ""
     name = _("you") if row.user_id == reader.pk else row.user.get_username()
     return _("agent {agent} for {name}").format(agent=row.agent.name, name=name) if row.agent else name

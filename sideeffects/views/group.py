@@ -5,7 +5,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -62,4 +61,4 @@ def _outcome(request: ActorRequest, answer: Answer) -> HttpResponse:
     """Lead to the page that shows, from the rows, what has become of each member."""
     if answer.already:
         messages.info(request, _("Nothing was left to do, so nothing was changed. This is how it stands."))
-    return redirect(f"{reverse('group', args=[answer.group.pk])}#outcome")
+    return redirect("group", group=answer.group.pk)
