@@ -10,6 +10,9 @@ import os
 import threading
 
 from celery import current_app
+from kombu.transport.memory import Channel
+
+ENOUGH = 100  # wake-ups that wait in memory; more would say nothing new
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,9 @@ def _publish() -> None:
 
 
 def _send(task: str) -> None:
+    waiting = Channel.queues.get(current_app.conf.task_default_queue)
+    if waiting is not None and waiting.qsize() >= ENOUGH:
+        return  # the broker is this process's memory, and no worker here empties it: a command, or a lone web server
     try:
         current_app.send_task(task, ignore_result=True, retry=False)
     except Exception as error:  # noqa: BLE001  (whatever the broker's client raises, a lost wake-up costs time only)

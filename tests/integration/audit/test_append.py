@@ -4,6 +4,8 @@ import json
 import socket
 import threading
 import time
+from queue import Queue
+from types import SimpleNamespace
 
 import pytest
 from celery import current_app
@@ -125,6 +127,19 @@ def test_what_is_rolled_back_wakes_nobody(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         regret()
     assert woken == []
+
+
+def test_where_no_worker_empties_the_broker_in_memory_wake_ups_do_not_pile_up(monkeypatch):
+    """A long import, or a web server alone with the default broker."""
+    waiting: Queue[str] = Queue()
+    app = SimpleNamespace(
+        conf=SimpleNamespace(task_default_queue="celery"), send_task=lambda task, **_: waiting.put(task)
+    )
+    monkeypatch.setattr(wake, "current_app", app)
+    monkeypatch.setattr(wake.Channel, "queues", {"celery": waiting})
+    for _ in range(3 * wake.ENOUGH):
+        wake._send("audit.seal")
+    assert waiting.qsize() == wake.ENOUGH
 
 
 @pytest.mark.django_db(transaction=True)
