@@ -64,6 +64,8 @@ class StrictFilter(DjangoFilterBackend):  # type: ignore[misc]  # (django-filter
         filters = view.filterset_class.base_filters if view.filterset_class else {}
         known = {*filters, "cursor", "limit"}
         wrong = {name: ["There is no such parameter."] for name in request.query_params if name not in known}
+        empty = [name for name, value in request.query_params.items() if not value]
+        wrong |= {name: ["Empty: leave it out to narrow nothing."] for name in empty}
         twice = [name for name, values in request.query_params.lists() if len(values) > 1]
         wrong |= {name: ["This parameter stands there more than once."] for name in twice}
         if wrong:
