@@ -10,6 +10,7 @@ from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from rest_framework import exceptions as drf
@@ -192,9 +193,16 @@ def _page(request: HttpRequest, exc: BaseException, refusal: Refusal) -> HttpRes
         "status": refusal.status,
         "slug": refusal.slug,
         "typed": [] if refusal.status in _UNREAD or refusal is _CSRF else _typed(request),
-        "back": request.get_full_path() if request.method == "POST" else "",
+        "back": "" if refusal.status in _UNREAD else _back(request),
     }
     return render(request, "refused.html", context, status=refusal.status)
+
+
+def _back(request: HttpRequest) -> str:
+    """Return the page of ours that the person came from; an address that only takes forms is none to go back to."""
+    came_from = request.headers.get("Referer", "")
+    ours = url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure())
+    return came_from if ours else ""
 
 
 def _typed(request: HttpRequest) -> list[str]:

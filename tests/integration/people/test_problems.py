@@ -191,15 +191,29 @@ def test_what_a_refusal_knows_of_itself_stands_in_the_problem(alice: Client):
 def test_the_same_refusal_is_a_page_with_a_way_back_and_nothing_lost(alice: Client):
     raised.append(roles.LastAdminError(factories.user("admin")))
     response = alice.post(
-        "/refusing?a=b", {"reason": "because the <b>plan</b> changed", "csrfmiddlewaretoken": "t k", "password": "p w"}
+        "/refusing?a=b",
+        {"reason": "because the <b>plan</b> changed", "csrfmiddlewaretoken": "t k", "password": "p w"},
+        headers={"referer": "http://testserver/refusing?a=b"},
     )
     page = response.content.decode()
     assert response.status_code == 409
     assert "admin is the last admin" in page
     assert "because the &lt;b&gt;plan&lt;/b&gt; changed" in page
-    assert 'href="/refusing?a=b"' in page
+    assert 'href="http://testserver/refusing?a=b"' in page
     assert "p w" not in page
     assert "t k" not in page
+
+
+@pytest.mark.parametrize("referer", ["", "https://evil.example/", "javascript:alert(1)", "//evil.example", "http://["])
+def test_the_way_back_leads_nowhere_else(alice: Client, referer: str):
+    page = alice.post("/nothing", headers={"referer": referer}).content.decode()
+    assert ">Back<" not in page
+    assert "evil" not in page
+
+
+@pytest.mark.parametrize("address", ["/login", "/api/v1/probe"])
+def test_a_host_that_is_not_ours_is_a_bad_request(address: str):
+    assert Client(headers={"host": "evil.example"}).get(address).status_code == 400
 
 
 def test_a_fault_tells_nothing_of_its_cause(alice: Client):
