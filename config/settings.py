@@ -22,6 +22,7 @@ ALLOWED_HOSTS = env.words("TAKEBACK_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.words("TAKEBACK_ORIGINS", [])
 HTTPS = env.flag("TAKEBACK_HTTPS")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # asked by machines beside this one, which speak no TLS
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"

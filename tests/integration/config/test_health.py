@@ -36,3 +36,11 @@ def test_without_a_database_the_process_is_alive_but_not_ready(client, monkeypat
     monkeypatch.setattr(health, "MigrationExecutor", gone)
     assert client.get("/healthz").content == b"ok\n"
     assert client.get("/readyz").json() == {"ready": False, "in_the_way": ["database"]}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.django_db
+def test_a_probe_beside_the_process_needs_no_tls(client, settings, path):
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get(path).status_code == 200
+    assert client.get("/login").status_code == 301
