@@ -11,7 +11,7 @@ from rest_framework.parsers import JSONParser
 
 DEEPEST = 64  # far above any honest body, far below what exhausts the stack
 MOST_ERRORS = 50  # a list of errors is for reading
-LARGEST = 2**63 - 1  # what both databases hold
+LARGEST = 2**64 - 1  # ids of 64 bits, with or without a sign
 
 
 class BadBodyError(Exception):
