@@ -23,10 +23,10 @@ def main(arguments: list[str]) -> int:
             tally = Path(folder) / name
             codes.append(run(arguments, {**variables, "TEST_TALLY": str(tally)}))
             counts.update(json.loads(tally.read_text()) if tally.exists() else {})
-            if codes[-1] == INTERRUPTED:
+            if codes[-1] == INTERRUPTED or codes[-1] < 0:  # by Ctrl-C, or by a signal
                 break
     sys.stdout.write(f"\nTogether: {counts['passed']} passed, {counts['failed'] + counts['error']} failed\n")
-    return next((code for code in codes if code not in {0, NOTHING_SELECTED}), min(codes))
+    return abs(next((code for code in codes if code not in {0, NOTHING_SELECTED}), min(codes)))
 
 
 def run(arguments: list[str], variables: dict[str, str]) -> int:

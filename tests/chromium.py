@@ -42,6 +42,7 @@ FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <dir>{folder}</dir><cachedir>{folder}/cache</cachedir></fontconfig>
 """
 Options = dict[str, Any]
+SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 brought it
 
 
 class MissingBrowserError(Exception):
@@ -131,7 +132,7 @@ def unpack(package: bytes, into: Path) -> None:
         (into / "chromium").chmod(0o755)
         for name in ("al2023.tar", "swiftshader.tar", "fonts.tar"):
             with tarfile.open(fileobj=io.BytesIO(part(name))) as inner:
-                inner.extractall(into, filter="data")
+                inner.extractall(into, **SAFELY)
     (into / "fonts.conf").write_text(FONTS.format(folder=folder() / "fonts"), encoding="utf-8")
 
 
