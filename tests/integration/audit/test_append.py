@@ -11,6 +11,7 @@ import pytest
 from celery import current_app
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
+from kombu.transport.memory import Channel
 
 from audit import log, wake
 from audit.chain import BadBodyError
@@ -136,7 +137,7 @@ def test_where_no_worker_empties_the_broker_in_memory_wake_ups_do_not_pile_up(mo
         conf=SimpleNamespace(task_default_queue="celery"), send_task=lambda task, **_: waiting.put(task)
     )
     monkeypatch.setattr(wake, "current_app", app)
-    monkeypatch.setattr(wake.Channel, "queues", {"celery": waiting})
+    monkeypatch.setattr(Channel, "queues", {"celery": waiting})
     for _ in range(3 * wake.ENOUGH):
         wake._send("audit.seal")
     assert waiting.qsize() == wake.ENOUGH
@@ -152,7 +153,7 @@ def test_a_broker_that_hangs_holds_no_request_up(monkeypatch):
         def send_task(name, **options):
             asked.set()
             with current_app.connection_for_write(broker) as hanging:
-                hanging.transport_options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5}
+                hanging.transport_options = {"socket_timeout": 5, "socket_connect_timeout": 5}
                 current_app.tasks["audit.seal"].apply_async(connection=hanging, retry=False)
 
         monkeypatch.setattr(current_app, "send_task", send_task)
@@ -160,7 +161,7 @@ def test_a_broker_that_hangs_holds_no_request_up(monkeypatch):
         write(granted())
         took = time.monotonic() - began
         assert asked.wait(5)
-    assert took < 0.4
+    assert took < 2
     assert Record.objects.count() == 1
 
 
