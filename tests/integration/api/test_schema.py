@@ -29,13 +29,13 @@ KEPT = [
     checks.content_type_conformance,
     checks.response_headers_conformance,
     checks.response_schema_conformance,
-    checks.negative_data_rejection,
 ]
 
 
 def described(*, every_edge: bool) -> Any:
     """Return the schema as the application serves it; `every_edge` adds requests at each bound of each member."""
-    config = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": every_edge}}})
+    options = {"phases": {"coverage": {"enabled": every_edge}}, "generation": {"with-security-parameters": False}}
+    config = SchemathesisConfig.from_dict(options)
     return schemathesis.openapi.from_wsgi("/api/v1/schema/", application, config=config)
 
 
@@ -88,8 +88,10 @@ def hold(case, world, asking):
     """Send one request about real objects and hold the answer to the schema."""
     for name in case.path_parameters or {}:
         case.path_parameters[name] = str(world.names[name])
+    # What was wrong on purpose is no longer so where the address or the asker was put right here.
+    untouched = [] if case.path_parameters else [checks.negative_data_rejection]
     with one_connection():
-        case.call_and_validate(checks=KEPT, **asking)
+        case.call_and_validate(checks=KEPT + untouched, **asking)
 
 
 def bounded(examples):
