@@ -187,7 +187,10 @@ STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
 WHITENOISE_USE_FINDERS = True
 
 # -- Takeback -----------------------------------------------------------------------------------------------------
-DEMO = env.flag("TAKEBACK_DEMO")  # demo people exist and may be entered as, on loopback only
+# Demo people exist and may be entered as, on loopback only. `up` leaves the mark, so that every command on the folder's
+# own database knows; a database named by DATABASE_URL is never taken for a demonstration by it.
+DEMO_MARK = DATA_DIR / "demo"
+DEMO = env.flag("TAKEBACK_DEMO", default=DEMO_MARK.exists() and not env.text("DATABASE_URL"))
 AUDIT_LOG = "demo" if DEMO else "main"  # demo data has a log of its own
 TRASH_DAYS = env.number("TAKEBACK_TRASH_DAYS", 30, least=1)
 CALL_LEASE_SECONDS = env.number("TAKEBACK_CALL_LEASE_SECONDS", 60, least=1)  # how long a call executed here may run

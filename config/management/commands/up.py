@@ -48,6 +48,7 @@ class Command(BaseCommand):
             signal.signal(name, stop)
         call_command("migrate", verbosity=0, interactive=False)
         lines = demo_lines() if settings.DEMO else first_lines()
+        mark()
         log.seal()
         background = Background(app)
         background.start()
@@ -56,6 +57,14 @@ class Command(BaseCommand):
         server.run()
         background.stop()
         os._exit(0)  # an orderly end would wait once more for idle threads
+
+
+def mark() -> None:
+    """Leave in the data folder whether it holds a demonstration, for the commands that come after."""
+    if settings.DEMO:
+        settings.DEMO_MARK.touch()
+    else:
+        settings.DEMO_MARK.unlink(missing_ok=True)
 
 
 def demo_lines() -> list[str]:
