@@ -18,8 +18,10 @@ from config import demo
 from config.celery import app
 from config.embedded import Background
 from config.wsgi import application
+from sideeffects import actors
 from sideeffects.actors import ADMIN
 from sideeffects.models import Role
+from sideeffects.services import declare
 
 GRACE = 3.0  # seconds for what runs at a stop; what is cut off then, the next sweep takes up: the row is the queue
 
@@ -47,6 +49,7 @@ class Command(BaseCommand):
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, stop)
         call_command("migrate", verbosity=0, interactive=False)
+        declare.sync(by=actors.system("up"), now=timezone.now())  # noqa: TID251  (a face)
         lines = demo_lines() if settings.DEMO else first_lines()
         mark()
         log.seal()
