@@ -9,7 +9,7 @@ from sideeffects.transitions import RevokeClass
 from tests import factories
 from tests.factories import NOW, contact, planner
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both]
+pytestmark = pytest.mark.django_db
 PAGES = ["/console/", "/console/conflicts/", "/console/tools/"]
 
 

@@ -14,7 +14,7 @@ from sideeffects.transitions import Operation, RevokeClass
 from tests import factories
 from tests.factories import NOW, contact, later, planner
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both]
+pytestmark = pytest.mark.django_db
 
 
 def page_of(group, **query):
@@ -44,6 +44,7 @@ def test_owner_agent_source_and_contract_stand_apart(reader):
     assert "None: the tool was unknown here at the call" in text
 
 
+@pytest.mark.both
 def test_the_story_is_told_in_order_and_the_log_is_linked_only_for_who_may_open_it(reader):
     group = factories.project(planner(), tasks=1)
     reader("alice").send(reverse("group-revoke", args=[group.pk]))
@@ -129,6 +130,7 @@ def test_an_agents_words_are_quoted_and_can_do_nothing_on_any_page(reader):
     assert "\u202e" not in markup
 
 
+@pytest.mark.both
 def test_many_members_come_page_by_page_at_the_same_cost(reader):
     by = planner()
     small = factories.project(by, tasks=2, name="small")
