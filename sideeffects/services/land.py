@@ -17,6 +17,8 @@ from sideeffects.services import compare
 from sideeffects.tools import NOT_DECLARED, Contract
 from sideeffects.transitions import GroupState, RevokeClass, group_after
 
+NOT_WRITTEN_HERE = "This tool runs here, but the agent says that it ran elsewhere; nothing known would undo that"
+
 
 @dataclass(frozen=True)
 class NewEffect:
@@ -68,7 +70,7 @@ def classified(effects: Sequence[Declared], contract: Contract | None, target: T
     """Give each *reported* object its class: never local, since only this process' own writes are (V3, R4)."""
     result = []
     for declared in effects:
-        revoke_class, reason = (RevokeClass.NONE, NOT_DECLARED)
+        revoke_class, reason = (RevokeClass.NONE, NOT_DECLARED if contract is None else NOT_WRITTEN_HERE)
         if contract is not None and contract.revoke_class is not RevokeClass.LOCAL:
             revoke_class, reason = contract.classify(declared.operation, named=bool(declared.id))
         result.append(NewEffect(declared, revoke_class, reason, target))

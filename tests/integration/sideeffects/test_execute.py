@@ -178,6 +178,26 @@ def test_a_try_that_outlived_its_lease_writes_nothing(monkeypatch, settings):
     assert actions() == ["group_opened", "group_landed"]
 
 
+def test_a_try_whose_lease_another_has_taken_writes_nothing_even_before_the_other_lands(monkeypatch, settings):
+    by = planner()
+    original = execution._run
+
+    def overtaken(*words, **more):
+        monkeypatch.setattr(execution, "_run", original)
+        late = later(seconds=settings.CALL_LEASE_SECONDS)
+        with monkeypatch.context() as patch:
+            patch.setattr(execution, "_run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                run(by, "project.create", ARGUMENTS, now=late)
+        return original(*words, **more)
+
+    monkeypatch.setattr(execution, "_run", overtaken)
+    with pytest.raises(LeaseLostError):
+        run(by, "project.create", ARGUMENTS)
+    assert not Project.objects.exists()
+    assert Group.objects.get().state == GroupState.OPEN
+
+
 # -- When it fails ----------------------------------------------------------------------------------------------------
 
 

@@ -490,7 +490,17 @@ def test_what_is_reported_of_a_tool_that_runs_here_never_stands_in_for_a_run():
     assert executed.result == "recorded"
     assert executed.group != reported.group
     assert report(by, [contact("1", type_="project")], tool="project.create", arguments=arguments).result == "replayed"
-    assert set(reported.group.effects.values_list("revoke_class", flat=True)) == {"none"}
+    [(revoke_class, reason)] = reported.group.effects.values_list("revoke_class", "reason")
+    assert revoke_class == "none"
+    assert "ran elsewhere" in reason
+
+
+def test_a_tool_that_runs_here_gives_what_is_only_reported_no_way_back_to_a_target_either():
+    by = planner()
+    mixed = Contract(revoke_class=RevokeClass.LOCAL, target="crm", compensations={"create": "DELETE /contacts/{id}"})
+    declare_tool(name="mixed", contract=mixed, by=by, now=NOW)
+    group = report(by, [contact("c_1")], tool="mixed").group
+    assert set(group.effects.values_list("revoke_class", flat=True)) == {"none"}
 
 
 def test_nobody_reports_on_a_call_that_runs_here():
