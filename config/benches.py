@@ -1,0 +1,7 @@
+"""Which figures can be measured here? Each app brings its own; this is the list."""
+
+# name -> a function without arguments that yields figures: case, value, unit, limit (what it is measured against in the
+# same run) and ratio (value / limit)
+BENCHES = {
+    "validator": "plans.bench.validator",
+}

@@ -1,0 +1,34 @@
+"""Does bench measure what it says, in the shape that programs read?"""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from config import benches
+from plans import bench
+
+
+def test_bench_prints_one_figure_a_line(monkeypatch, capsys):
+    monkeypatch.setattr(bench, "ROUNDS", 1)
+    monkeypatch.setattr(bench, "STEPS_A_ROUND", 1)
+    call_command("bench", "validator", "--json")
+    figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(figures) == 7
+    assert all(set(figure) == {"bench", "case", "value", "unit", "limit", "ratio"} for figure in figures)
+    call_command("bench", "validator")
+    assert "6 steps" in capsys.readouterr().out
+
+
+def test_bench_names_what_there_is_when_asked_for_what_there_is_not(capsys):
+    with pytest.raises(SystemExit):
+        call_command("bench", "nothing")
+    assert all(name in capsys.readouterr().err for name in benches.BENCHES)
+
+
+@pytest.mark.soak
+def test_a_verdict_costs_less_than_json_loads_and_each_step_the_same():
+    figures = {figure["case"].split(",")[0]: figure for figure in bench.validator()}
+    assert all(figures[f"{steps} steps"]["ratio"] <= 0.8 for steps in bench.SIZES)
+    flat, loads = figures["a step of 2000"]["ratio"], figures["json.loads: a step of 2000"]["ratio"]
+    assert flat / loads <= 1.2  # both read ten times the bytes through the same caches
