@@ -51,6 +51,16 @@ _CALL = {
     "conversation": "the conversation the call belongs to",
     "run": "the agent's own run id, empty where it gave none",
 }
+_PLAN = {
+    "saga": "the saga's name, empty where the plan could not be read",
+    "digest": "SHA-256 of the canonical plan without its signature, empty where it has no such form",
+    "body_sha256": "SHA-256 of the exact bytes that were proposed",
+    "signature": "unsigned, verified, unchecked (no key is registered) or wrong",
+    "profile": "how strictly it was judged: default or strict",
+    "rules": "how many violations each rule found",
+    "warnings": "how many warnings there were",
+}
+_KEY = {"agent": "the agent's name", "fingerprint": "SHA-256 of the public key"}
 _MEMBERS = "the members, principal first: type, id and what became of each"
 
 _EVENTS = (
@@ -88,6 +98,11 @@ _EVENTS = (
             "changed": "members that both declared, differently",
         },
     ),
+    # -- What agents proposed -----------------------------------------------------------------------------------
+    Event("plan_accepted", "A plan was proposed and accepted.", _PLAN),
+    Event("plan_refused", "A plan was proposed and refused; it is kept.", _PLAN),
+    Event("agent_key_registered", "A public key was registered for an agent to sign with.", _KEY),
+    Event("agent_key_withdrawn", "A public key was withdrawn; no new plan is verified with it.", _KEY),
     # -- What people took back ----------------------------------------------------------------------------------
     Event(
         "COMPENSATE",

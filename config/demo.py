@@ -10,6 +10,9 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 
 from config.forms import DEMO_MAIL
+from plans import examples, queries
+from plans.models import PlanSubmission
+from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.actors import ADMIN, AUDITOR, SCOPES
 from sideeffects.declarations import Declared
@@ -54,6 +57,8 @@ def seed(*, now: datetime) -> Access:
         token, secret = _renew_token(people["alice"], now=now)
         if not Group.objects.filter(conversation=CONVERSATION).exists():
             _tell(token, now=now)
+        if not PlanSubmission.objects.filter(agent=token.agent).exists():
+            _propose(token, now=now)
     return Access(passwords, secret)
 
 
@@ -108,6 +113,13 @@ def _tell(token: AgentToken, *, now: datetime) -> None:
         reason="It is the third quarter",
         trigger=Trigger.CLICK,
     )
+
+
+def _propose(token: AgentToken, *, now: datetime) -> None:
+    """Let the agent propose the article's plan, which is refused, and then what the smallest fix makes of it."""
+    by = actors.agent(token)
+    refused, _ = submit(body=examples.article(now), by=by, now=now)
+    submit(body=queries.verdict_of(refused).fixes[0].plan_bytes, by=by, now=now)
 
 
 def _do(by: actors.Actor, tool: str, arguments: dict[str, Any], *, now: datetime) -> Group:

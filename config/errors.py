@@ -19,6 +19,7 @@ from rest_framework.response import Response
 
 from audit.filters import BadFilterError
 from config.problems import members_of
+from plans.services import keys, submit
 from sideeffects import policies
 from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
@@ -105,6 +106,11 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(422, _t("The arguments have no one form"), NotCanonicalError),
     **_ours(422, _t("No such role"), roles.UnknownRoleError),
     **_ours(422, _t("Such a token cannot be made"), tokens.BadTokenRequestError),
+    **_ours(422, _t("The plan is refused"), submit.PlanRefusedError),
+    **_ours(413, _t("The plan is too large"), submit.PlanTooLargeError),
+    **_ours(403, _t("For admins only"), keys.KeysNotYoursToChangeError),
+    **_ours(404, _t("No such key"), keys.NoSuchKeyError),
+    **_ours(422, _t("This is no key to sign with"), keys.BadKeyError),
     # What the frameworks raise
     Http404: _NOT_FOUND,
     core.ObjectDoesNotExist: _NOT_FOUND,

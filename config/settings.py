@@ -194,6 +194,7 @@ DEMO = env.flag("TAKEBACK_DEMO", default=DEMO_MARK.exists() and not env.text("DA
 AUDIT_LOG = "demo" if DEMO else "main"  # demo data has a log of its own
 TRASH_DAYS = env.number("TAKEBACK_TRASH_DAYS", 30, least=1)
 CALL_LEASE_SECONDS = env.number("TAKEBACK_CALL_LEASE_SECONDS", 60, least=1)  # how long a call executed here may run
+PLANS_MUST_BE_SIGNED = env.flag("TAKEBACK_PLANS_MUST_BE_SIGNED")  # only by a key registered for its author
 AGENT_REVOKES_PER_HOUR = env.number("TAKEBACK_AGENT_REVOKES_PER_HOUR", 20)
 
 # -- Logs ---------------------------------------------------------------------------------------------------------

@@ -15,10 +15,12 @@ handler500 = "config.errors.fault"
 urlpatterns = [
     path("", include("sideeffects.urls")),
     path("audit/", include("audit.urls")),
+    path("plans/", include("plans.urls")),
     path("api/v1/", include("audit.urls_api")),
     path("api/v1/", include("sideeffects.urls_api")),
     path("api/v1/schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),
     path("api/v1/docs/", views.ApiDocs.as_view(url_name="api-schema"), name="api-docs"),
+    path("api/v1/", include("plans.urls_api")),
     path("login", views.LogIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("enter", views.enter, name="enter"),

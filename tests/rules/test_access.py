@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, path, reverse
 
 from config import access
 from config.access import TABLE, Rule, Verdict, judge
+from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.actors import NOBODY, SCOPES
 from sideeffects.services import tokens
@@ -51,6 +52,7 @@ class World:
         assert effect is not None
         self.effect = effect
         self.token = factories.token(owner="alice")
+        self.plan, _ = submit(body=b"{}", by=factories.person("alice"), now=factories.NOW)
 
     def kwargs(self, item: URLPattern) -> dict[str, Any]:
         """Return what the address names; every name has one real thing."""
@@ -58,6 +60,7 @@ class World:
             "group": self.group.pk,
             "effect": self.effect.pk,
             "token": self.token.pk,
+            "plan": self.plan.pk,
             "uid": self.group.pk,
             "object_id": "1",
             "id": "1",

@@ -13,6 +13,8 @@ APPEND_ONLY = {"audit.record", "audit.subject", "audit.seal"}
 MUTABLE = {
     "audit.head",
     "audit.unsealed",
+    "plans.agentkey",
+    "plans.plansubmission",
     "sideeffects.agent",
     "sideeffects.agenttoken",
     "sideeffects.declaration",

@@ -17,6 +17,7 @@ from schemathesis import checks
 from schemathesis.config import SchemathesisConfig
 
 from config.wsgi import application
+from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.services import tokens
 from tests import factories
@@ -49,6 +50,7 @@ class World:
         by = factories.planner("alice")
         self.group = factories.project(by, tasks=2)
         self.names = {"group": self.group.pk, "effect": self.group.effects.get(position=1).pk, "uid": self.group.pk}
+        self.names["plan"] = submit(body=b"{}", by=by, now=NOW)[0].pk
         system = actors.system("test")
         _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
 

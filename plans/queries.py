@@ -1,0 +1,54 @@
+"""Which plans are there, and which keys? Read only."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from plans import policies
+from plans.core.verdict import Verdict, validate
+from plans.models import AgentKey, PlanSubmission
+from sideeffects.actors import Actor
+from sideeffects.people import PAGE, Page
+from sideeffects.policies import NotFoundError
+
+
+def listed(by: Actor) -> QuerySet[PlanSubmission]:
+    """Return the plans that an actor may see, without what a list does not show."""
+    rows = policies.visible_plans(by).select_related("owner", "agent")
+    return rows.defer("body", "violations", "warnings")
+
+
+def plans(*, by: Actor, before: Any = None, accepted: bool | None = None, size: int = PAGE) -> Page:
+    """Return the plans that an actor may see, newest first."""
+    rows = listed(by).order_by("-pk")
+    if accepted is not None:
+        rows = rows.filter(accepted=accepted)
+    found = list((rows.filter(pk__lt=before) if before else rows)[: size + 1])
+    return Page(found[:size], found[size - 1].pk if len(found) > size else None)
+
+
+def plan(*, key: UUID, by: Actor) -> PlanSubmission:
+    """Return one plan; raises NotFoundError."""
+    row = policies.visible_plans(by).select_related("owner", "agent").filter(pk=key).first()
+    if row is None:
+        raise NotFoundError("plan", str(key))
+    return row
+
+
+def verdict_of(row: PlanSubmission) -> Verdict:
+    """Judge a stored plan again as of the moment it was judged: picture, digest and fixes follow from its bytes.
+
+    Keys may have changed since, so what is known of the signature is what the row says.
+    """
+    profile: Any = row.profile
+    return validate(bytes(row.body), now=row.judged_at, profile=profile)
+
+
+def keys_in_use() -> Mapping[str, Sequence[bytes]]:
+    """Return the public keys that signatures are checked against, by the agent's name."""
+    found: dict[str, list[bytes]] = {}
+    for name, key in AgentKey.objects.filter(withdrawn_at=None).values_list("agent__name", "public_key"):
+        found.setdefault(name, []).append(bytes(key))
+    return found
