@@ -50,14 +50,16 @@ def validate(
 class Verdict:
     """What is known of a plan. `ok` is settled at once; warnings, digest, timeline and fixes when asked for."""
 
-    faults: Sequence[Remark] = ()
-    _broken: Sequence[Finding] = ()
+    # What is settled at once lies in slots; the dictionary for the rest is made when something is asked for.
+    __slots__ = ("__dict__", "_broken", "data", "faults", "keys", "now", "ok", "plan", "profile", "signed")
 
     def __init__(self, data: bytes, now: datetime, profile: Profile, keys: Keys | None, signed: bool) -> None:  # noqa: FBT001  (by place for speed; `validate` takes it by name)
         self.data, self.now, self.profile, self.keys, self.signed = data, now, profile, keys, signed
-        self.plan: artifact.Plan | None = artifact.decode(data)
+        self.faults: Sequence[Remark] = ()
+        self._broken: Sequence[Finding] = ()
+        self.plan = plan = artifact.decode(data)
         self.ok = True
-        if self.plan is None or not screen.is_sound(data, self.plan, now):
+        if plan is None or not screen.is_sound(data, plan, now):
             self._judge()
             self.ok = not (self._broken or self.faults)
         if profile == "strict" and self._noted:
