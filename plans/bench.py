@@ -36,9 +36,9 @@ def validator() -> Iterator[Figure]:
     case, ratio = f"json.loads: {case}", round(many_loads / few_loads, 3)
     yield {"case": case, "value": round(many_loads, 3), "unit": "µs", "limit": round(few_loads, 3), "ratio": ratio}
     few_bytes = sound_plan(SIZES[0])
-    yield _against_loads(f"6 steps, warnings read, {len(few_bytes)} bytes", few_bytes, 6, asking="warnings")
+    yield _against_loads(f"warnings read, 6 steps, {len(few_bytes)} bytes", few_bytes, 6, asking="warnings")
     indented = json.dumps(json.loads(few_bytes), indent=2).encode()
-    yield _against_loads(f"6 steps, indented, {len(indented)} bytes", indented, 6)
+    yield _against_loads(f"indented, 6 steps, {len(indented)} bytes", indented, 6)
 
 
 def _against_loads(case: str, data: bytes, steps: int, asking: str = "ok") -> Figure:
