@@ -14,7 +14,8 @@ from tests import servers
 
 ROOT = Path(__file__).resolve().parents[3]
 PARENT = (
-    "import subprocess, sys, time\n"
+    "import signal, subprocess, sys\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job inherits it ignored
     "held = subprocess.Popen([sys.executable, '-m', 'tests.servers'], stdin=subprocess.PIPE, start_new_session=True)\n"
     "held.wait()\n"
 )
@@ -33,9 +34,9 @@ def test_servers_go_with_the_run(how):
     assert held["database"] == "postgres://is/named"
     assert servers.answers_ping(port)
     run.send_signal(how)
-    run.wait(10)
+    run.wait(60)
     run.stdout.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while Path(held["folder"]).exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
