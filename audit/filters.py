@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from audit.bodies import LIMITS
 from audit.events import CATALOGUE
@@ -103,13 +103,14 @@ def _of_pair(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _time(text: str, zone: tzinfo | None) -> datetime | None:
+    """Return the moment in UTC, as databases compare it; none where it cannot be meant or no calendar holds it."""
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=zone if "T" in text else None)
+        return at.astimezone(UTC) if at.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    if at.tzinfo is None:
-        return at.replace(tzinfo=zone) if zone and "T" in text else None
-    return at
 
 
 def _cursor(text: str) -> Cursor | None:

@@ -15,6 +15,7 @@ from audit.filters import BadFilterError, Cursor, Wanted, parties, read
         ({"colour": "red", "action": "made_up"}, ["action", "colour"]),
         ({"since": "2026-11-30T14:00:00"}, ["since"]),
         ({"since": "2026-11-30", "until": "soon"}, ["since", "until"]),
+        ({"since": "9999-12-31T23:59:59-23:59", "until": "0001-01-01T00:00:00+23:59"}, ["since", "until"]),
         ({"cursor": "x"}, ["cursor"]),
         ({"cursor": "9" * 40 + ".."}, ["cursor"]),
         ({"actor": "x" * 400}, ["actor"]),
@@ -35,6 +36,11 @@ def test_a_time_without_its_zone_is_read_in_the_zone_of_the_page():
     zone = timezone(timedelta(hours=1))
     wanted, _ = read({"since": "2026-11-30T14:00"}, zone=zone)
     assert wanted.since == datetime(2026, 11, 30, 13, tzinfo=UTC)
+
+
+def test_a_time_that_its_zone_moves_out_of_the_calendar_is_refused():
+    with pytest.raises(BadFilterError, match="since"):
+        read({"since": "0001-01-01T00:00"}, zone=timezone(timedelta(hours=1)))
 
 
 @pytest.mark.parametrize("cursor", [Cursor(), Cursor(5), Cursor(None, 7, 0), Cursor(3, 7, 9)])
