@@ -12,5 +12,10 @@ def visible(text: object) -> str:
     return "".join(_visible(character) for character in str(text))
 
 
+def shows_nothing(text: str) -> bool:
+    """Say whether a reader would see nothing of it: only spaces and what has no shape of its own."""
+    return all(character.isspace() or unicodedata.category(character) in INVISIBLE for character in text)
+
+
 def _visible(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩" if unicodedata.category(character) in INVISIBLE else character

@@ -9,6 +9,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from audit.inert import shows_nothing
 from sideeffects.actors import SCOPES
 from sideeffects.models import Role
 
@@ -84,6 +85,13 @@ class ReasonForm(forms.Form):
             if required
             else _("It stands on the log.")
         )
+
+    def clean_reason(self) -> str:
+        """Return the reason; one that a reader would see nothing of is none."""
+        reason: str = self.cleaned_data["reason"]
+        if self.fields["reason"].required and shows_nothing(reason):
+            raise forms.ValidationError(self.fields["reason"].error_messages["required"], code="required")
+        return reason
 
 
 class ShelvesForm(forms.Form):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from audit.inert import shows_nothing
 from sideeffects.actors import Actor
 from sideeffects.models import Group, Revocation
 
@@ -120,7 +121,7 @@ def _persons_authority(by: Actor, group: Group, *, reason: str) -> Authority:
         return Authority.OWNER
     if not by.is_admin:
         raise ReadOnlyError if by.is_auditor else NotFoundError("group", str(group.pk))
-    if not reason:
+    if shows_nothing(reason):
         raise ReasonRequiredError
     return Authority.ADMIN
 

@@ -155,6 +155,7 @@ def _member(member: MemberAnswer) -> dict[str, str]:
         "type": effect.type,
         "id": effect.object_id,
         "operation": effect.operation,
+        "class": effect.revoke_class,
         "target": effect.target.name if effect.target else "",
         "outcome": member.outcome.value,
         "detail": member.detail,

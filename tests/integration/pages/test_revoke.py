@@ -87,6 +87,7 @@ def test_an_admin_needs_a_typed_reason_and_loses_nothing(reader):
     admin = reader("admin")
     question = admin.read(ask(group))
     assert "This belongs to alice, not to you." in question
+    admin.send(ask(group), status=422, reason="\u200b")
     text = admin.send(ask(group), status=422, reason="  ")
     assert "This belongs to someone else: say why, in a few words." in text
     assert alive() == 11

@@ -109,12 +109,14 @@ def test_strangers_learn_nothing_and_auditors_change_nothing():
 
 def test_an_admin_needs_a_reason_and_is_named_apart_from_the_owner():
     group = factories.project(planner())
-    with pytest.raises(ReasonRequiredError):
-        ask(group, person("admin"), reason="  ").unwrap()
+    for nothing in ("  ", "\u200b\u202e"):
+        with pytest.raises(ReasonRequiredError):
+            ask(group, person("admin"), reason=nothing).unwrap()
     assert ask(group, person("admin"), reason="asked by phone").unwrap().complete
     [body] = bodies("COMPENSATE")
     assert (body["actor"]["name"], body["owner"]["name"]) == ("admin", "alice")
     assert (body["data"]["authority"], body["data"]["reason"]) == ("admin", "asked by phone")
+    assert {member["class"] for member in body["data"]["members"]} == {"local_compensate"}
 
 
 def test_an_agent_revokes_its_own_within_its_cap(settings):

@@ -1,6 +1,8 @@
 """Can text that an agent wrote do anything on a page?"""
 
-from audit.inert import visible
+import pytest
+
+from audit.inert import shows_nothing, visible
 
 
 def test_controls_and_bidirectional_characters_are_written_out():
@@ -9,3 +11,9 @@ def test_controls_and_bidirectional_characters_are_written_out():
 
 def test_letters_of_any_script_stay_as_they_are():
     assert visible("Ärger, 日本, שלום, 🎉") == "Ärger, 日本, שלום, 🎉"
+
+
+@pytest.mark.parametrize("text", ["", " \u00a0\n", "\u200b\u200d", "\u202e \ufeff"])
+def test_text_without_anything_to_see_is_told_from_words(text):
+    assert shows_nothing(text)
+    assert not shows_nothing(f"{text}x")
