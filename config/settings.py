@@ -13,7 +13,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 # -- Where things lie ---------------------------------------------------------------------------------------------
 DATA_DIR = env.folder("TAKEBACK_DATA", BASE_DIR / "var")
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)  # the database in it holds sessions that are signed in
 
 # -- Security -----------------------------------------------------------------------------------------------------
 DEBUG = False

@@ -54,13 +54,14 @@ def get(address: str, **headers: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data")
+    return tmp_path_factory.mktemp("up") / "data"
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_up_serves_the_demonstration_and_stops_within_five_seconds(folder, how):
     with running(folder) as (up, address, lines):
         assert get(f"{address}/healthz") == (200, "ok\n")
+        assert folder.stat().st_mode & 0o777 == 0o700
         assert json.loads(get(f"{address}/readyz")[1]) == {"ready": True, "in_the_way": []}
         assert address in lines[0]
         assert [line.split()[0] for line in lines if re.match(r"  \w+ +\S{12}\n", line)] == [
