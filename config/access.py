@@ -69,6 +69,8 @@ TABLE: dict[str, Methods] = {
     "events": _see(ANYONE),
     "healthz": _see(ANYONE),
     "readyz": _see(ANYONE),
+    "jwks": _see(ANYONE),
+    "metrics": _see(ANYONE),  # counts only; may ask for a token of its own
     # Owners: one's own
     "actions": _see(OWNER),
     "group": _see(OWNER),
@@ -103,6 +105,11 @@ TABLE: dict[str, Methods] = {
     "api-effect": _see(OWNER, READ),
     "api-effect-revoke": _do(OWNER, REVOKE_OWN),
     "api-trash": _see(OWNER, READ),
+    "api-request": _see(OWNER, READ),
+    "api-request-retry": _do(OWNER),
+    "api-request-attest": _do(OWNER),
+    "api-unresolved": _see(OWNER, READ),
+    "api-callback": _do(ANYONE),  # signed by the target
     "api-tools": _see(OWNER, READ),
     "api-targets": _see(OWNER, READ),
     "api-audit-records": _see(f"{ADMIN} {AUDITOR}"),

@@ -24,6 +24,7 @@ class Reach:
     """How many members of a group a revoke would find in which position now."""
 
     here: int
+    asked: int
     external: int
     none: int
     trash: int
@@ -32,22 +33,24 @@ class Reach:
     @property
     def all(self) -> int:
         """Return how many members there are."""
-        return self.here + self.external + self.none + self.trash + self.others
+        return self.here + self.asked + self.external + self.none + self.trash + self.others
 
 
 def reach_of(view: GroupView) -> Reach:
     """Count the members of a group by how far a revoke gets now."""
     standing = {RevokeClass.LOCAL: 0, RevokeClass.EXTERNAL: 0, RevokeClass.NONE: 0}
-    trash = others = 0
+    trash = others = asked = 0
     for one in view.rows.tallies:
-        if one.state == EffectState.ACTIVE:
+        if one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL and one.askable:
+            asked += one.count
+        elif one.state == EffectState.ACTIVE:
             standing[RevokeClass(one.revoke_class)] += one.count
         elif one.state == EffectState.REVOKED:
             trash += one.count
         else:
             others += one.count
     here, external, none = standing.values()
-    return Reach(here, external, none, trash, others)
+    return Reach(here, asked, external, none, trash, others)
 
 
 _NOT_LANDED = {
@@ -68,6 +71,9 @@ def offers_of(view: GroupView) -> list[Offer]:
     offers = []
     if reach.here:
         offers.append(Offer("group-revoke", _("Revoke…"), before_revoke(view, reach)))
+    elif reach.asked:
+        label = _("Ask {names} to undo…").format(names=", ".join(view.targets))
+        offers.append(Offer("group-revoke", label, before_revoke(view, reach)))
     if reach.trash:
         offers.append(Offer("group-restore", _("Restore from trash…"), _before_restore(reach)))
     if not offers and reach.external:
@@ -77,7 +83,12 @@ def offers_of(view: GroupView) -> list[Offer]:
 
 def before_revoke(view: GroupView, reach: Reach) -> str:
     """Return what to know before a revoke, in short sentences."""
-    said = [_together(reach)]
+    said = [_together(reach)] if reach.here else []
+    if reach.asked:
+        words = ngettext(
+            "{n} is only requested: its target decides.", "{n} are only requested: their target decides.", reach.asked
+        )
+        said.append(words.format(n=reach.asked))
     if reach.none:
         said.append(ngettext("{n} cannot come back.", "{n} cannot come back.", reach.none).format(n=reach.none))
     if reach.external:
@@ -104,8 +115,8 @@ def _before_restore(reach: Reach) -> str:
 
 def out_of_reach(view: GroupView) -> str:
     """Say that members in other systems stay as they are."""
-    names = ", ".join(view.targets)
-    return _("This console cannot reach targets yet; nothing is asked of {names}.").format(names=names or _("any"))
+    names = ", ".join(sorted({one.target for one in view.rows.tallies if one.target and not one.askable}))
+    return _("No admin has registered {names} yet; nothing is asked there.").format(names=names or _("their target"))
 
 
 def flags_of(view: GroupView) -> list[str]:

@@ -157,7 +157,8 @@ class GroupView:
             self.group.state == GroupState.LANDED
             and policies.may_revoke(self.by, self.group)
             and any(
-                one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.LOCAL for one in self.rows.tallies
+                one.state == EffectState.ACTIVE and (one.revoke_class == RevokeClass.LOCAL or one.askable)
+                for one in self.rows.tallies
             )
         )
 
@@ -173,9 +174,10 @@ class GroupView:
 
     @property
     def waits_for_targets(self) -> bool:
-        """Say whether members stand that only a target could undo, and this console reaches none."""
+        """Say whether members stand that only a target could undo which no admin has registered."""
         return any(
-            one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL for one in self.rows.tallies
+            one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL and not one.askable
+            for one in self.rows.tallies
         )
 
     @property

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet, Subquery
 
-from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation, Target, ToolVersion
+from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Request, Revocation, Target, ToolVersion
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
 
@@ -95,6 +95,7 @@ class Tally:
     first: int
     reason: str
     target: str
+    askable: bool = False
 
 
 @dataclass
@@ -130,10 +131,11 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
 
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
     back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
+    askable = ExpressionWrapper(Q(target__registered_at__isnull=False), output_field=BooleanField())
     alike = Effect.objects.filter(group__in=groups).values_list(
-        "group", "type", "operation", "revoke_class", "state", back, "reason", "target__name"
+        "group", "type", "operation", "revoke_class", "state", back, "reason", "target__name", askable
     )
-    for group, type_, operation, revoke_class, state, restored, reason, target, count, first in alike.annotate(
+    for group, type_, operation, revoke_class, state, restored, reason, target, asked, count, first in alike.annotate(
         count=Count("pk"), first=Min("position")
     ).order_by("first"):
         yield (
@@ -148,8 +150,15 @@ def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
                 first=first,
                 reason=reason,
                 target=target or "",
+                askable=bool(asked),
             ),
         )
+
+
+def requests_of(groups: QuerySet[Group]) -> QuerySet[Request]:
+    """Return every request about members of these groups, newest first, with what a face says of it."""
+    rows = Request.objects.filter(effect__group__in=groups)
+    return rows.select_related("effect__group", "target", "tool_version").order_by("-pk")
 
 
 def trash(groups: QuerySet[Group]) -> QuerySet[Effect]:

@@ -38,9 +38,12 @@ def before_revoke(view: GroupView, *, now: datetime) -> Question:
     reach = offers.reach_of(view)
     until = date_text(now + timedelta(days=settings.TRASH_DAYS))
     lines = [*_here(view, until), *_stays(view, reach)]
-    can = bool(reach.here) and view.can_revoke
+    can = bool(reach.here or reach.asked) and view.can_revoke
     return Question(
-        [line for line in lines if line.count], reach.here, can, "" if can else _why_not_revoke(view, reach)
+        [line for line in lines if line.count],
+        reach.here + reach.asked,
+        can,
+        "" if can else _why_not_revoke(view, reach),
     )
 
 
@@ -63,6 +66,7 @@ def _stays(view: GroupView, reach: offers.Reach) -> list[Line]:
     reasons = "; ".join(dict.fromkeys(one.reason for one in none if one.reason))
     stay = _("stay as they are; a person has to decide about them first")
     return [
+        Line(reach.asked, _("only requested"), _("Asked of the target, which decides; the outcome is there.")),
         Line(
             reach.external,
             ngettext("stays as it is: nothing is asked", "stay as they are: nothing is asked", reach.external),

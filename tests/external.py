@@ -1,0 +1,69 @@
+"""What do the tests of targets share? A registered target, a contact that its tool wrote there, and a carried go."""
+
+from datetime import datetime
+from typing import Any
+
+from sideeffects import actors
+from sideeffects.actors import Actor
+from sideeffects.models import Effect, Group, Request, Target
+from sideeffects.services import targets
+from sideeffects.services.carry_out import Called, call, understood
+from sideeffects.services.claim import claim
+from sideeffects.services.declare import declare_tool
+from sideeffects.services.revoke import revoke
+from sideeffects.services.settle import settle
+from sideeffects.tools import Contract
+from sideeffects.transitions import RevokeClass
+from tests import factories
+from tests.factories import NOW
+
+WORKER = actors.system("worker")
+SECRET = "whsec_" + "c2VjcmV0LW9mLXRoZS1zYW5kYm94LXRhcmdldA=="
+COMPENSATIONS = {
+    "create": "DELETE /contacts/{id}",
+    "update": 'POST /contacts/{id}/revert {"version": "{version}"}',
+    "delete": "POST /contacts/{id}/undelete",
+}
+
+
+def registered(url: str, *, name: str = "crm.example", now: datetime = NOW, **options: Any) -> Target:
+    """Register a target at this address, as an admin would; its host is excepted by the test's settings."""
+    wanted = {"audience": f"https://{name}", "callback_secret": SECRET, **options}
+    return targets.register(
+        name=name, wanted=targets.Settings(base_url=url, **wanted), by=factories.person("admin"), now=now
+    )
+
+
+def contact(
+    key: str = "c_1", *, by: Actor | None = None, status: str = "", target: str = "crm.example", **more: Any
+) -> Group:
+    """Return the group of a call that created a contact in the target; `status` is the path it can be read at."""
+    by = by or factories.planner()
+    contract = Contract(revoke_class=RevokeClass.EXTERNAL, target=target, compensations=COMPENSATIONS, status=status)
+    declare_tool(name=f"{target}.create_contact", contract=contract, by=actors.system("test"), now=NOW)
+    group = factories.report(
+        by, [factories.contact(key)], tool=f"{target}.create_contact", arguments={"key": key}, **more
+    ).group
+    assert group is not None
+    return group
+
+
+def asked(group: Group, *, by: Actor | None = None, now: datetime = NOW, reason: str = "") -> Request:
+    """Have alice revoke the group, and return the request about its first member."""
+    by = by or factories.person("alice")
+    [result] = revoke(groups=[group.pk], by=by, now=now, reason=reason, trigger="click")  # type: ignore[arg-type]  # (as text)
+    result.unwrap()
+    return Request.objects.get(effect__group=group, effect__position=0, current=True)
+
+
+def go(now: datetime = NOW, *, room: int = 50, real: datetime | None = None) -> list[Called]:
+    """Claim what is due, call, and settle, one after another; `real` is the time tokens are made at."""
+    came = [understood(one, call(one, now=real or now), now=now) for one in claim(room=room, by=WORKER, now=now)]
+    settle(called=came, by=WORKER, now=now)
+    return came
+
+
+def state(request: Request | Effect) -> str:
+    """Return where it stands in the database now."""
+    request.refresh_from_db()
+    return str(request.state)
