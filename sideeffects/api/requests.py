@@ -159,7 +159,7 @@ class Callbacks(APIView):
 
     @does(serializers.DictField(), {200: CallbackSerializer}, 409)
     def post(self, request: Request, target: str) -> Response:
-        """Take a signed word: `{"request": Idempotency-Key, "status": done, failed or pending, "at": time, "reason"?}`."""
+        """Take a signed word: `{"request": Idempotency-Key, "status": done│failed│pending, "at": time, "reason"?}`."""
         raw: HttpRequest = request._request  # noqa: SLF001  (the signature is over the bytes, so no parser may come first)
         heard = reconcile.hear(
             target=target,

@@ -16,7 +16,7 @@ from config.access import TABLE, Rule, Verdict, judge
 from sideeffects import actors
 from sideeffects.actors import NOBODY, SCOPES
 from sideeffects.services import tokens
-from tests import factories
+from tests import external, factories
 
 pytestmark = pytest.mark.django_db
 PEOPLE = ("alice", "bob", "charlie", "admin", "auditor", "staff")
@@ -51,6 +51,9 @@ class World:
         assert effect is not None
         self.effect = effect
         self.token = factories.token(owner="alice")
+        with override_settings(TARGET_HOSTS=frozenset({"127.0.0.1:9"})):
+            external.registered("http://127.0.0.1:9")
+            self.request = external.asked(external.contact())
 
     def kwargs(self, item: URLPattern) -> dict[str, Any]:
         """Return what the address names; every name has one real thing."""
@@ -58,6 +61,8 @@ class World:
             "group": self.group.pk,
             "effect": self.effect.pk,
             "token": self.token.pk,
+            "row": self.request.pk,
+            "target": self.request.target.name,
             "uid": self.group.pk,
             "object_id": "1",
             "id": "1",
