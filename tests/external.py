@@ -1,8 +1,10 @@
 """What do the tests of targets share? A registered target, a contact that its tool wrote there, and a carried go."""
 
+import json
 from datetime import datetime
 from typing import Any
 
+from audit.models import Record
 from sideeffects import actors
 from sideeffects.actors import Actor
 from sideeffects.models import Effect, Group, Request, Target
@@ -61,6 +63,11 @@ def go(now: datetime = NOW, *, room: int = 50, real: datetime | None = None) -> 
     came = [understood(one, call(one, now=real or now), now=now) for one in claim(room=room, by=WORKER, now=now)]
     settle(called=came, by=WORKER, now=now)
     return came
+
+
+def bodies(action: str) -> list[Any]:
+    """Return what stands on the log of this kind, oldest first."""
+    return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("id")]
 
 
 def state(request: Request | Effect) -> str:

@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 from standardwebhooks import Webhook
 
 from audit import log
+from audit.inert import visible
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Callback, Target
 from sideeffects.services.move import Moved, move, save
@@ -121,7 +122,7 @@ def _read(body: bytes, *, now: datetime) -> Word:
     try:
         data: Any = json.loads(body)
         said, at = str(data["status"]), parse_datetime(str(data["at"]))
-        word = Word(UUID(str(data["request"])), said, str(data.get("reason", ""))[:500].replace("\0", ""), at or now)
+        word = Word(UUID(str(data["request"])), said, visible(data.get("reason", ""))[:500], at or now)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise BadCallbackError("it cannot be read") from None
     if said not in ACTIONS or at is None or at.tzinfo is None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models import F
 
 from sideeffects.actors import Actor
@@ -36,7 +36,7 @@ def settle(*, called: Sequence[Called], by: Actor, now: datetime) -> None:
     try:
         with transaction.atomic():
             _settle(called, by=by, now=now)
-    except DatabaseError as error:
+    except Exception as error:  # noqa: BLE001  (whatever one answer makes fail, the others are settled)
         if len(called) == 1:
             key, kind = called[0].claimed.request.pk, type(error).__name__
             logger.error("%s is not settled (%s); its lease runs out", key, kind)  # noqa: TRY400  (its text may hold an answer)
