@@ -12,6 +12,7 @@ from sideeffects.services import targets
 from sideeffects.services.carry_out import Called, call, understood
 from sideeffects.services.claim import claim
 from sideeffects.services.declare import declare_tool
+from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
 from sideeffects.services.settle import settle
 from sideeffects.tools import Contract
@@ -53,7 +54,7 @@ def contact(
 def asked(group: Group, *, by: Actor | None = None, now: datetime = NOW, reason: str = "") -> Request:
     """Have alice revoke the group, and return the request about its first member."""
     by = by or factories.person("alice")
-    [result] = revoke(groups=[group.pk], by=by, now=now, reason=reason, trigger="click")  # type: ignore[arg-type]  # (as text)
+    [result] = revoke(groups=[group.pk], by=by, now=now, reason=reason, trigger=Trigger.CLICK)
     result.unwrap()
     return Request.objects.get(effect__group=group, effect__position=0, current=True)
 

@@ -1,13 +1,18 @@
-"""Move a request and its effect by the one table, with every stamp that goes with it; memory only."""
+"""Move a request and its effect by the one table, with every stamp that goes with it; write them set-wise."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from sideeffects.models import Group, Request
+from sideeffects.models import Effect, Group, Request
 from sideeffects.services.ask import OPEN, threshold
 from sideeffects.tools import Contract
 from sideeffects.transitions import EFFECT_TABLE, EffectState
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 REQUEST_FIELDS = (
     "state",
@@ -44,9 +49,16 @@ class Moved:
     moved: bool = False
     person: bool = False
     group: Group = field(init=False)
+    before: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self.group = self.request.effect.group
+        self.before = {name: getattr(self.request, name) for name in REQUEST_FIELDS}
+
+    def changes(self) -> tuple[tuple[str, Any], ...]:
+        """Return what is no longer as it was, by field."""
+        now = ((name, getattr(self.request, name)) for name in REQUEST_FIELDS)
+        return tuple((name, value) for name, value in now if value != self.before[name])
 
 
 def move(one: Moved, action: str, *, detail: str, now: datetime) -> bool:
@@ -80,8 +92,15 @@ def need_person(one: Moved, *, detail: str, now: datetime) -> None:
 
 
 def save(all_: Sequence[Moved]) -> None:
-    """Write the rows, effects only where they moved."""
+    """Write the rows, effects only where they moved; those that changed alike in one statement."""
+    alike: dict[tuple[tuple[str, Any], ...], list[UUID]] = defaultdict(list)
+    effects: dict[tuple[str, datetime], list[UUID]] = defaultdict(list)
     for one in all_:
-        one.request.save(update_fields=REQUEST_FIELDS)
+        alike[one.changes()].append(one.request.pk)
         if one.moved:
-            one.request.effect.save(update_fields=["state", "state_at"])
+            effects[one.request.effect.state, one.request.effect.state_at].append(one.request.effect_id)
+    for changes, requests in alike.items():
+        if changes:
+            Request.objects.filter(pk__in=requests).update(**dict(changes))
+    for (state, state_at), moved in effects.items():
+        Effect.objects.filter(pk__in=moved).update(state=state, state_at=state_at)

@@ -2,8 +2,10 @@
 
 import logging
 import secrets
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -67,8 +69,8 @@ def _settle(called: Sequence[Called], *, by: Actor, now: datetime) -> None:
             _apply(work, one, now=now)
         else:
             _apply_late(work, one, now=now)
-        _keep(work, one)
         moved.append(work)
+    _keep(list(zip(moved, called, strict=True)), now=now)
     save(moved)
     tell(moved, by=by, now=now)
 
@@ -172,25 +174,36 @@ def _wait(request: Request, one: Called, verdict: Verdict) -> float:
     return min(settings.RETRY_SECONDS * 2.0 ** min(max(request.tries - 1, 0), 20), settings.RETRY_MOST_SECONDS) * jitter
 
 
-def _keep(work: Moved, one: Called) -> None:
-    """End the try's row; a question's is kept where its answer says something new, or where nothing is certain yet."""
-    heard = one.heard
-    came = {
-        "ended_at": one.ended_at,
-        "kind": heard.kind,
-        "status": heard.status or None,
-        "said": heard.said,
-        "detail": (heard.why or work.request.detail)[:500],
+def _keep(all_: Sequence[tuple[Moved, Called]], *, now: datetime) -> None:
+    """End the tries' rows, those that came to the same in one statement."""
+    alike: dict[tuple[tuple[str, Any], ...], list[UUID]] = defaultdict(list)
+    for work, one in all_:
+        came = _came(work, one, now=now)
+        if one.claimed.purpose is Purpose.SEND:
+            alike[tuple(came.items())].append(one.claimed.jti)
+        else:
+            _keep_question(work, one, came)
+    for items, tokens in alike.items():
+        Attempt.objects.filter(jti__in=tokens).update(**dict(items))
+
+
+def _came(work: Moved, one: Called, *, now: datetime) -> dict[str, Any]:
+    return {
+        "ended_at": now,
+        "kind": one.heard.kind.value,
+        "status": one.heard.status or None,
+        "said": one.heard.said.value,
+        "detail": (one.heard.why or work.request.detail)[:500],
         "digest": one.digest,
         "excerpt": one.excerpt,
     }
+
+
+def _keep_question(work: Moved, one: Called, came: dict[str, Any]) -> None:
+    """Keep a question where its answer says something new, or where it moved something."""
     request = work.request
-    if one.claimed.purpose is Purpose.SEND:
-        Attempt.objects.filter(jti=one.claimed.jti).update(**came)
-        return
     last = Attempt.objects.filter(request=request, purpose=Purpose.ASK).order_by("-number").first()
-    same = last is not None and (last.kind, last.status, last.digest) == (heard.kind, heard.status or None, one.digest)
-    if same and not work.moved:
+    if last and not work.moved and all(getattr(last, name) == came[name] for name in ("kind", "status", "digest")):
         return
     request.attempted += 1
     attempt = attempt_of(one.claimed, number=request.attempted)

@@ -8,6 +8,7 @@ import functools
 import json
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -110,8 +111,16 @@ class _Backend(httpcore2.NetworkBackend):
         raise failed
 
 
-@functools.cache
+_one = threading.Lock()
+
+
 def _tls() -> ssl.SSLContext:
+    with _one:  # many threads begin at once, and reading the authorities takes 50 ms
+        return _default_tls()
+
+
+@functools.cache
+def _default_tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 

@@ -5,12 +5,14 @@ import random
 import signal
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from sideeffects.carrier import Carrier
-from sideeffects.models import Effect, Request
+from sideeffects.models import Attempt, Effect, Request
+from sideeffects.services.claim import ENDED
 from tests import factories
 from tests.external import WORKER, asked, contact, registered
 from tests.processes import beside
@@ -63,11 +65,14 @@ def shop(fake, settings, monkeypatch):
     return fake.decide
 
 
+def ahead_by(span):
+    return timezone.now() + span  # noqa: TID251  (as above)
+
+
 def finish(*, most=40):
     """Let a healthy worker go on, its clock far enough ahead that leases are over and everything is due."""
     for turn in range(1, most):
-        ahead = timedelta(hours=turn)
-        Carrier(by=WORKER, clock=lambda ahead=ahead: timezone.now() + ahead, most=32).run()  # noqa: TID251  (as above)
+        Carrier(by=WORKER, clock=partial(ahead_by, timedelta(hours=turn)), most=32).run()
         if not Request.objects.exclude(next_try_at=None).exists():
             return
 
@@ -119,22 +124,25 @@ def test_two_hundred_random_kills(shop):
     now = timezone.now()  # noqa: TID251  (as above)
     by = factories.planner()
     chance = random.Random(4711)
-    forks = beside(FORKS)
-    assert forks.stdin
-    assert forks.stdout
-    assert forks.stdout.readline() == "up\n"
-    for turn in range(200):
-        for number in range(3):
-            asked(contact(f"c_{turn}_{number}", by=by), now=now)
-        forks.stdin.write("go\n")
-        forks.stdin.flush()
-        child = int(forks.stdout.readline())
-        threading.Event().wait(chance.uniform(0, 0.4))
-        os.kill(child, signal.SIGKILL)
-        check_claims(shop)
-        Request.objects.exclude(lease_until=None).update(lease_until=timezone.now())  # noqa: TID251  (as above)
-    forks.stdin.close()
-    forks.wait(20)
+    with beside(FORKS) as forks:
+        assert forks.stdin
+        assert forks.stdout
+        assert forks.stdout.readline() == "up\n"
+        for turn in range(200):
+            for number in range(3):
+                asked(contact(f"c_{turn}_{number}", by=by), now=now)
+            shop.acting.clear()
+            forks.stdin.write("go\n")
+            forks.stdin.flush()
+            child = int(forks.stdout.readline())
+            if turn % 2:
+                shop.acting.wait(20)
+            threading.Event().wait(chance.uniform(0, 0.15))
+            os.kill(child, signal.SIGKILL)
+            check_claims(shop)
+            Request.objects.exclude(lease_until=None).update(lease_until=timezone.now())  # noqa: TID251  (as above)
+        forks.stdin.close()
+    assert Attempt.objects.filter(ended_at=None).count() + Attempt.objects.filter(detail=ENDED).count() > 100
     finish()
     check_claims(shop)
     assert set(shop.undone.values()) == {1}

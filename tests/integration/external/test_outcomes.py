@@ -116,11 +116,10 @@ def test_a_timeout_is_no_answer_and_takes_no_longer_than_it_may(fake):
     """X4: the retry has the same key."""
     registered(fake.url)
     request = asked(contact())
-    slow = (202, {}, b"")
 
     def hang(_seen):
         time.sleep(1.6)
-        return slow
+        return 202, {}, b""
 
     fake.decide = hang
     started = time.monotonic()

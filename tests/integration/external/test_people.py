@@ -14,6 +14,7 @@ from sideeffects.policies import (
 from sideeffects.services import notices, stale, targets
 from sideeffects.services.again import again
 from sideeffects.services.attest import EvidenceRequiredError, NotCurrentError, attest
+from sideeffects.services.record import Status
 from sideeffects.targets.addresses import HostRefusedError
 from sideeffects.tools import Contract
 from sideeffects.transitions import RevokeClass, TransitionError
@@ -164,8 +165,9 @@ def test_stale_is_flagged_once_however_late_and_however_often(fake, settings):
     """B3, B4."""
     registered(fake.url, stale_minutes=30)
     request = asked(contact())
-    opened = factories.report(planner(), [], status=factories.Status.IN_FLIGHT, arguments={"n": 9}).group
+    opened = factories.report(planner(), [], status=Status.IN_FLIGHT, arguments={"n": 9}).group
     go()
+    assert opened is not None
     assert stale.flag(by=WORKER, now=later(minutes=29)) == 0
     assert stale.flag(by=WORKER, now=later(days=2)) == 2
     assert stale.flag(by=WORKER, now=later(days=2)) == 0

@@ -11,6 +11,7 @@ from sideeffects.declarations import Declared
 from sideeffects.models import Attempt, Effect, Request
 from sideeffects.presenters import views_of
 from sideeffects.services import keys
+from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import TargetsOutOfReachError, revoke
 from sideeffects.targets.local import MembersFailedError
 from sideeffects.tools import REGISTRY, Contract, RegisteredTool, Written
@@ -96,11 +97,18 @@ def mixed(monkeypatch):
 
     monkeypatch.setitem(REGISTRY, "note.and_contact", RegisteredTool("note.and_contact", SHOP, None, make))
 
+    def call():
+        group = factories.run(factories.planner(), "note.and_contact", {"title": "x"}).group
+        assert group is not None
+        return group
+
+    return call
+
 
 def test_a_mixed_group_goes_together_and_is_named_by_its_weakest_member(fake, mixed):
     registered(fake.url)
-    group = factories.run(factories.planner(), "note.and_contact", {"title": "x"}).group
-    [result] = revoke(groups=[group.pk], by=factories.person("alice"), now=NOW, reason="", trigger="click")
+    group = mixed()
+    [result] = revoke(groups=[group.pk], by=factories.person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
     answer = result.unwrap()
     assert answer.counts == {"revoked": 1, "not sent": 1}
     assert (answer.outcome.value, answer.complete, answer.standing.value) == ("not sent", False, "requested")
@@ -114,10 +122,10 @@ def test_a_mixed_group_goes_together_and_is_named_by_its_weakest_member(fake, mi
 
 
 def test_a_local_failure_stops_the_external_request(fake, mixed):
-    registered(fake.url)
+    group = mixed()
     group = factories.run(factories.planner(), "note.and_contact", {"title": "x"}).group
     Note.objects.update(owner=factories.user("bob"))
-    [result] = revoke(groups=[group.pk], by=factories.person("alice"), now=NOW, reason="", trigger="click")
+    [result] = revoke(groups=[group.pk], by=factories.person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
     assert isinstance(result.refusal, MembersFailedError)
     assert not Request.objects.exists()
     assert go() == []
@@ -139,6 +147,7 @@ def test_an_update_is_undone_by_its_own_compensation_with_body_and_version(fake)
     contact(by=by)
     declared = Declared("contact", "c/2", Operation.UPDATE, version="v7")
     group = factories.report(by, [declared], tool="crm.example.create_contact", arguments={"n": 2}).group
+    assert group is not None
     asked(group)
     go()
     [seen] = fake.seen
