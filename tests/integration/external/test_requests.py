@@ -123,7 +123,6 @@ def test_a_mixed_group_goes_together_and_is_named_by_its_weakest_member(fake, mi
 
 def test_a_local_failure_stops_the_external_request(fake, mixed):
     group = mixed()
-    group = factories.run(factories.planner(), "note.and_contact", {"title": "x"}).group
     Note.objects.update(owner=factories.user("bob"))
     [result] = revoke(groups=[group.pk], by=factories.person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
     assert isinstance(result.refusal, MembersFailedError)
