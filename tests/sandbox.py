@@ -1,0 +1,106 @@
+"""How do tests run the sandbox and speak to it? As a process of its own, on a free port, over real HTTP."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+ISSUER, AUDIENCE = "http://127.0.0.1:8000", "https://crm.example"
+
+
+@dataclass(frozen=True)
+class Came:
+    """What was answered; status 0 where the connection closed without an answer."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running sandbox."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+
+    @property
+    def host(self) -> str:
+        """Return what a console's environment has to except."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Return its address."""
+        return f"http://{self.host}"
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Came:
+        """Make one request; `_` in a header's name stands for `-`."""
+        content = None if body is None else (body if isinstance(body, bytes) else json.dumps(body).encode())
+        link = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            link.request(method, path, content, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = link.getresponse()
+            text = answer.read()
+            return Came(answer.status, dict(answer.headers), json.loads(text) if text else None)
+        except OSError:
+            return Came(0, {}, None)
+        finally:
+            link.close()
+
+    def create(self, id_: str, *, collection: str = "contacts", owner: str = "alice", **more: Any) -> None:
+        """Have an object there."""
+        came = self.ask("POST", "/_control/objects", {"collection": collection, "id": id_, "owner": owner, **more})
+        assert came.status in {200, 201}, came
+
+    def tell(self, id_: str, do: str, *, collection: str = "contacts", **more: Any) -> None:
+        """Tell what to do about an object from now on."""
+        came = self.ask("PUT", f"/_control/objects/{collection}/{quote(id_, safe='')}/behaviour", {"do": do, **more})
+        assert came.status == 200, came
+
+    def seen(self, id_: str, *, collection: str = "contacts") -> Any:
+        """Return whether an object is there, how often it was undone, and every request about it."""
+        return self.ask("GET", f"/_control/objects/{collection}/{quote(id_, safe='')}").body
+
+    def settle(self) -> None:
+        """Have all accepted work done now."""
+        assert self.ask("POST", "/_control/settle", {}).status == 200
+
+    def call_back(self, request: object, status: str, **more: Any) -> list[int]:
+        """Have a callback sent now, and return what the console answered."""
+        came = self.ask("POST", "/_control/callbacks", {"request": str(request), "status": status, **more})
+        assert came.status == 200, came
+        return list(came.body["statuses"])
+
+
+@contextlib.contextmanager
+def running(jwks: str, *, issuer: str = ISSUER, audience: str = AUDIENCE, **options: Any) -> Iterator[Running]:
+    """Run a sandbox for as long as the block lasts; options as on its command line."""
+    named = {"jwks": jwks, "issuer": issuer, "audience": audience, **options}
+    words = [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    command = [sys.executable, "-m", "config.sandbox", *words, "--watch-stdin"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        assert line.startswith("ready "), line
+        try:
+            yield Running(process, int(line.rpartition(":")[2]))
+        finally:
+            process.kill()
+
+
+def until(true: Callable[[], bool], *, seconds: float = 20) -> None:
+    """Wait until something is true that another process brings about."""
+    end, pause = time.monotonic() + seconds, threading.Event()
+    while not true():
+        assert time.monotonic() < end, "it did not come true"
+        pause.wait(0.02)
