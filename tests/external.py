@@ -1,7 +1,7 @@
 """What do the tests of targets share? A registered target, a contact that its tool wrote there, and a carried go."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from audit.models import Record
@@ -64,6 +64,17 @@ def go(now: datetime = NOW, *, room: int = 50, real: datetime | None = None) -> 
     came = [understood(one, call(one, now=real or now), now=now) for one in claim(room=room, by=WORKER, now=now)]
     settle(called=came, by=WORKER, now=now)
     return came
+
+
+def clock() -> datetime:
+    """Return what the clock says, where another process looks at one too and cannot travel."""
+    return datetime.now(UTC)
+
+
+def turn(hours: float = 0, *, ahead: float = 0) -> list[Called]:
+    """Carry what is due some hours from now with tokens of this very moment, or of one `ahead` by these seconds."""
+    now = clock()
+    return go(now + timedelta(hours=hours), real=now + timedelta(seconds=ahead))
 
 
 def bodies(action: str) -> list[Any]:

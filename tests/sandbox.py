@@ -75,6 +75,14 @@ class Running:
         """Have all accepted work done now."""
         assert self.ask("POST", "/_control/settle", {}).status == 200
 
+    def forget(self) -> None:
+        """Have nothing left of an earlier test."""
+        assert self.ask("POST", "/_control/reset", {}).status == 200
+
+    def writes(self, id_: str) -> list[Any]:
+        """Return the requests to do something about an object, each key at a time they came."""
+        return [seen for seen in self.seen(id_)["requests"] if seen["method"] != "GET"]
+
     def call_back(self, request: object, status: str, **more: Any) -> list[int]:
         """Have a callback sent now, and return what the console answered."""
         came = self.ask("POST", "/_control/callbacks", {"request": str(request), "status": status, **more})

@@ -24,6 +24,9 @@ def answer(store: Store, teller: Teller, method: str, path: list[str], told: Map
                 found = _behave(store, collection, id_, told)
             case ("POST", "settle"):
                 found = _settle(store)
+            case ("POST", "reset"):
+                store.forget()
+                found = Answer(200, {"forgotten": True})
             case ("POST", "callbacks"):
                 found = _call_back(store, teller, told)
     except BadBehaviourError as bad:

@@ -131,6 +131,12 @@ class Store:
         """Return the time at which the next work settles."""
         return min((job.due for job in self._open.values()), default=None)
 
+    def forget(self) -> None:
+        """Be as new, but for the ids of tokens."""
+        with self.lock:
+            self.things, self.jobs, self.keys, self.settled, self._open = {}, {}, {}, [], {}
+            self.keep()
+
     def keep(self) -> None:
         """Write everything to the file, where there is one, so that a killed sandbox acts twice on no key."""
         if self._file is None:

@@ -12,7 +12,7 @@ import jwt
 
 LEEWAY = 30  # seconds by which the two clocks may differ
 LARGEST = 64 * 1024
-FRESH, SOON = 60.0, 1.0  # seconds after which published keys are looked at again; at the earliest for an unknown one
+FRESH, SOON = 60.0, 1.0  # seconds after which published keys are looked at again; each unknown one at the earliest
 REQUIRED = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"]
 
 
@@ -46,17 +46,22 @@ class Keys:
         self._url, self._lock = url, threading.Lock()
         self._keys: dict[str, jwt.PyJWK] = {}
         self._at = float("-inf")
+        self._missing: dict[str, float] = {}
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def find(self, kid: str) -> jwt.PyJWK:
         """Return the key of this id; raises TokenRefusedError, KeysUnreachableError."""
         with self._lock:
-            age = time.monotonic() - self._at
-            if age > FRESH or (kid not in self._keys and age > SOON):
+            now = time.monotonic()
+            missed = self._missing.get(kid, float("-inf"))
+            if now - self._at > FRESH or (kid not in self._keys and now - missed > SOON):
                 self._fetch()
-            if kid not in self._keys:
-                raise TokenRefusedError("its kid names no published key")
-            return self._keys[kid]
+            if kid in self._keys:
+                return self._keys[kid]
+            if len(self._missing) > 100:  # noqa: PLR2004  (made-up ones must not fill the memory)
+                self._missing.clear()
+            self._missing[kid] = now
+            raise TokenRefusedError("its kid names no published key")
 
     def _fetch(self) -> None:
         try:
