@@ -75,6 +75,11 @@ class Running:
         """Have all accepted work done now."""
         assert self.ask("POST", "/_control/settle", {}).status == 200
 
+    def leave_alone(self) -> None:
+        """End its standard input, as the end of whoever started it does."""
+        assert self.process.stdin
+        self.process.stdin.close()
+
     def forget(self) -> None:
         """Have nothing left of an earlier test."""
         assert self.ask("POST", "/_control/reset", {}).status == 200

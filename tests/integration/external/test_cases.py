@@ -301,6 +301,7 @@ def test_an_update_is_undone_by_its_own_way_back_and_only_from_its_own_version(c
         crm.create(id_, version=version)
         declared = Declared("contact", id_, Operation.UPDATE, version="v7")
         group = factories.report(by, [declared], tool="crm.example.create_contact", arguments={"n": id_}).group
+        assert group is not None
         asked(group, now=clock())
     turn()
     crm.settle()

@@ -176,7 +176,7 @@ def test_a_token_that_is_not_ours_to_act_on_is_refused(sandbox, thing, send, sig
 
 def unsigned(id_):
     """Return a token without a signature, which no library makes with a key in hand."""
-    return jwt.encode({"aud": AUDIENCE, "id": id_}, None, algorithm="none", headers={"typ": "at+jwt", "kid": KID})
+    return jwt.encode({"aud": AUDIENCE, "id": id_}, "", algorithm="none", headers={"typ": "at+jwt", "kid": KID})
 
 
 def test_what_is_published_is_no_secret_to_sign_with(thing, send, sign, private):
@@ -578,7 +578,7 @@ def test_it_stops_within_a_second_whatever_hangs(console, sign, how):
             if how == "told":
                 one.process.send_signal(signal.SIGTERM)
             else:
-                one.process.stdin.close()
+                one.leave_alone()
             assert one.process.wait(5) == 0
             assert time.monotonic() - asked < 1
 
