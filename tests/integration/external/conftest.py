@@ -1,6 +1,7 @@
 """What do these tests share? A fake target that a test decides for, and the real sandbox wired to the product."""
 
 import pytest
+from django.test import Client
 
 from tests.external import SECRET, clock, registered
 from tests.fakes import serving
@@ -32,6 +33,7 @@ def sandbox_process(live_server):
 def crm(sandbox_process, transactional_db, settings):
     """Give the sandbox as the registered target crm.example, the only host that is excepted; work settles when told."""
     sandbox_process.forget()
+    Client().get("/.well-known/jwks.json")  # loads what the first request of a process loads, for a second or two
     settings.TARGET_HOSTS = frozenset({sandbox_process.host})
     settings.TARGET_SECONDS = 1
     registered(sandbox_process.url, now=clock())
