@@ -8,7 +8,7 @@ from sideeffects import actors
 from sideeffects.actors import Actor
 from sideeffects.declarations import Declared
 from sideeffects.models import AgentToken, Group, Target
-from sideeffects.services import record, targets
+from sideeffects.services import record, stale, targets
 from sideeffects.services.carry_out import understood
 from sideeffects.services.claim import claim
 from sideeffects.services.declare import declare_tool
@@ -74,6 +74,7 @@ def tell(token: AgentToken, stage: Stage, *, now: datetime) -> None:
     _contact(by, stage, "c-2051", "Alan Whitby", now=now)
     for number in (FIRST, THEN):
         _report(by, "tracker.create_issues", {"milestone": "Q3 launch"}, _issues(number), now=now)
+    stale.flag(by=actors.system("beat"), now=now)
 
 
 def _stuck(by: Actor, stage: Stage, *, now: datetime) -> None:

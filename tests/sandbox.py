@@ -71,6 +71,10 @@ class Running:
         """Return whether an object is there, how often it was undone, and every request about it."""
         return self.ask("GET", f"/_control/objects/{collection}/{quote(id_, safe='')}").body
 
+    def all(self) -> dict[str, Any]:
+        """Return for every object's id whether it is there, how often it was undone, and by how many keys asked."""
+        return {one["id"]: one for one in self.ask("GET", "/_control/objects").body["objects"]}
+
     def settle(self) -> None:
         """Have all accepted work done now."""
         assert self.ask("POST", "/_control/settle", {}).status == 200

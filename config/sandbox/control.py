@@ -13,25 +13,33 @@ STATUSES = ("done", "failed", "pending")
 
 def answer(store: Store, teller: Teller, method: str, path: list[str], told: Mapping[str, Any]) -> Answer:
     """Answer a request below `/_control/`."""
-    found = error(404, "no-such-route")
     try:
+        if path[:1] == ["objects"]:
+            return _objects(store, method, path[1:], told)
         match (method, *path):
-            case ("POST", "objects"):
-                found = _create(store, told)
-            case ("GET", "objects", collection, id_):
-                found = _show(store, collection, id_)
-            case ("PUT", "objects", collection, id_, "behaviour"):
-                found = _behave(store, collection, id_, told)
             case ("POST", "settle"):
-                found = _settle(store)
+                return _settle(store)
             case ("POST", "reset"):
                 store.forget()
-                found = Answer(200, {"forgotten": True})
+                return Answer(200, {"forgotten": True})
             case ("POST", "callbacks"):
-                found = _call_back(store, teller, told)
+                return _call_back(store, teller, told)
     except BadBehaviourError as bad:
         return error(400, "cannot-be-meant", str(bad))
-    return found
+    return error(404, "no-such-route")
+
+
+def _objects(store: Store, method: str, path: list[str], told: Mapping[str, Any]) -> Answer:
+    match (method, *path):
+        case ("POST",):
+            return _create(store, told)
+        case ("GET",):
+            return _show_all(store)
+        case ("GET", collection, id_):
+            return _show(store, collection, id_)
+        case ("PUT", collection, id_, "behaviour"):
+            return _behave(store, collection, id_, told)
+    return error(404, "no-such-route")
 
 
 def _create(store: Store, told: Mapping[str, Any]) -> Answer:
@@ -59,6 +67,23 @@ def _show(store: Store, collection: str, id_: str) -> Answer:
         store.settle_due()
         thing = store.things.get((collection, id_))
         return Answer(200, _shown(thing)) if thing else error(404, "not-found")
+
+
+def _show_all(store: Store) -> Answer:
+    """Answer what became of every object; `asked` is by how many keys it was asked for."""
+    with store.lock:
+        store.settle_due()
+        listed = [
+            {
+                "collection": thing.collection,
+                "id": thing.id,
+                "present": thing.present,
+                "undone": thing.undone,
+                "asked": len({seen["key"] for seen in thing.requests if seen["key"]}),
+            }
+            for thing in store.things.values()
+        ]
+    return Answer(200, {"objects": listed})
 
 
 def _shown(thing: Thing) -> dict[str, Any]:
