@@ -13,8 +13,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+
+from tests.fakes import Seen
+
 ROOT = Path(__file__).resolve().parent.parent
 ISSUER, AUDIENCE = "http://127.0.0.1:8000", "https://crm.example"
+SECRET = "whsec_" + "YS1zZWNyZXQtb2YtdGhlLWNvbnRyYWN0LXN1aXRl"
+KID = "the-key"
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,10 @@ class Running:
         """Return the requests to do something about an object, each key at a time they came."""
         return [seen for seen in self.seen(id_)["requests"] if seen["method"] != "GET"]
 
+    def was_written(self, id_: str) -> bool:
+        """Say whether something was asked to be done about an object."""
+        return bool(self.writes(id_))
+
     def call_back(self, request: object, status: str, **more: Any) -> list[int]:
         """Have a callback sent now, and return what the console answered."""
         came = self.ask("POST", "/_control/callbacks", {"request": str(request), "status": status, **more})
@@ -113,6 +124,16 @@ def running(jwks: str, *, issuer: str = ISSUER, audience: str = AUDIENCE, **opti
             yield Running(process, int(line.rpartition(":")[2]))
         finally:
             process.kill()
+
+
+def jwk(key: ec.EllipticCurvePrivateKey, kid: str) -> dict[str, Any]:
+    """Return the public half as a console publishes it."""
+    return {**json.loads(ECAlgorithm.to_jwk(key.public_key())), "kid": kid, "alg": "ES256"}
+
+
+def webhook_id(seen: Seen) -> str:
+    """Return the id of a callback as it came in."""
+    return {name.lower(): value for name, value in seen.headers.items()}["webhook-id"]
 
 
 def until(true: Callable[[], bool], *, seconds: float = 20) -> None:

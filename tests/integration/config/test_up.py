@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +98,10 @@ def test_its_target_goes_with_it_even_when_killed_and_is_the_same_at_the_next_st
         with running(folder) as (up, address, lines):
             [target] = [one for one in Agent(address, lines).get("/api/v1/targets")["results"] if one["base_url"]]
             port = int(target["base_url"].rpartition(":")[2])
-            assert listens(port)
+            assert not is_free(port)
             states.append((target["base_url"], Agent(address, lines).get("/api/v1/unresolved")["total"]))
             up.kill()
-            until(lambda port=port: not listens(port), seconds=5)
+            until(partial(is_free, port), seconds=5)
     assert states[0] == states[1]
 
 
@@ -124,9 +125,9 @@ class Agent:
         return self.get(f"/api/v1/groups/{effect['group']}")
 
 
-def listens(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_without_demo_nobody_is_made_up_and_the_first_admin_is_explained(tmp_path):

@@ -1,9 +1,9 @@
 """Is a worker killed at any moment survived: each object undone once, nothing lost, nothing claimed too much?"""
 
-import os
 import random
 import signal
 import threading
+from functools import partial
 
 import pytest
 
@@ -12,7 +12,7 @@ from sideeffects.models import Attempt, Effect, Request, Target
 from sideeffects.services.claim import ENDED
 from tests import factories
 from tests.external import WORKER, asked, clock, contact, registered, state
-from tests.processes import beside
+from tests.processes import beside, tell
 from tests.sandbox import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,18 +37,22 @@ print("up", flush=True)
 tasks.carry_out()
 print("done", flush=True)
 """
-# Django is loaded once; every line read makes a worker of its own by fork, whose number is printed.
+# Django is loaded once; `go` makes a worker of its own by fork, `kill` kills it and says whether it still ran. Who made
+# it kills it: until it is waited for, its number is nobody else's.
 FORKS = """
 import signal
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 from sideeffects import tasks
 print("up", flush=True)
 for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        tasks.carry_out()
-        os._exit(0)
-    print(child, flush=True)
+    if line == "go\\n":
+        child = os.fork()
+        if not child:
+            tasks.carry_out()
+            os._exit(0)
+        print("gone", flush=True)
+    else:
+        os.kill(child, signal.SIGKILL)
+        print("killed" if os.WIFSIGNALED(os.waitpid(child, 0)[1]) else "done", flush=True)
 """
 
 
@@ -95,7 +99,7 @@ def killed(target, point):
     assert worker.stdout
     assert worker.stdout.readline() == "up\n"
     if point == "while the target acts":
-        until(lambda: bool(target.writes("c_1")))
+        until(partial(target.was_written, "c_1"))
     else:
         assert worker.stdout.readline() == "here\n"
     check_claims(target)
@@ -136,24 +140,26 @@ def test_what_is_gone_when_a_killed_worker_comes_back_is_for_a_person(target):
 def test_two_hundred_random_kills(target):
     by = factories.planner()
     chance = random.Random(4711)
+    turns = killed_ = 0
     with beside(FORKS) as forks:
         assert forks.stdin
         assert forks.stdout
         assert forks.stdout.readline() == "up\n"
-        for turn in range(200):
+        while killed_ < 200:
+            turns += 1
             for number in range(3):
-                target.create(f"c_{turn}_{number}")
-                asked(contact(f"c_{turn}_{number}", by=by), now=clock())
-            forks.stdin.write("go\n")
-            forks.stdin.flush()
-            child = int(forks.stdout.readline())
-            if turn % 2:
-                until(lambda first=f"c_{turn}_0": bool(target.writes(first)))
+                target.create(f"c_{turns}_{number}")
+                asked(contact(f"c_{turns}_{number}", by=by), now=clock())
+            tell(forks, "go")
+            assert forks.stdout.readline() == "gone\n"
+            if turns % 2:
+                until(partial(target.was_written, f"c_{turns}_0"))
             threading.Event().wait(chance.uniform(0, 0.15))
-            os.kill(child, signal.SIGKILL)
+            tell(forks, "kill")
+            killed_ += forks.stdout.readline() == "killed\n"
             check_claims(target)
             over()
-            if turn % 3 == 0:
+            if turns % 3 == 0:
                 target.settle()
         forks.stdin.close()
     assert Attempt.objects.filter(ended_at=None).count() + Attempt.objects.filter(detail=ENDED).count() > 100
@@ -161,4 +167,4 @@ def test_two_hundred_random_kills(target):
     until(lambda: set(Request.objects.values_list("state", flat=True)) == {"compensated"}, seconds=60)
     check_claims(target)
     assert {one["undone"] for one in target.all().values()} == {1}
-    assert len(target.all()) == 600
+    assert len(target.all()) == 3 * turns
