@@ -7,8 +7,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Now
 
+from sideeffects import requested
 from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Request, Revocation, Target, ToolVersion
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
@@ -96,6 +110,9 @@ class Tally:
     reason: str
     target: str
     askable: bool = False
+    window_over: bool = False
+    window_until: datetime | None = None
+    undeclared: int = 0
 
 
 @dataclass
@@ -109,10 +126,11 @@ class GroupRows:
     revocation: Revocation | None = None
     trash_until: Any = None
     changed_at: Any = None
+    asked: requested.Asked = requested.NOTHING
 
 
 def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
-    """Return what is to be said of each group, in five queries however many groups and members there are."""
+    """Return what is to be said of each group, in six queries however many groups and members there are."""
     rows = {group.pk: GroupRows(group) for group in groups}
     for group, tally in _tallies(list(rows)):
         rows[group].tallies.append(tally)
@@ -126,31 +144,38 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
     for one in dates.annotate(until=Min("purge_at"), changed=Max("state_at")):
         rows[one["group"]].trash_until, rows[one["group"]].changed_at = one["until"], one["changed"]
+    for group, asked in requested.asked_of(rows).items():
+        rows[group].asked = asked
     return list(rows.values())
 
 
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
     back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
     askable = ExpressionWrapper(Q(target__registered_at__isnull=False), output_field=BooleanField())
-    alike = Effect.objects.filter(group__in=groups).values_list(
-        "group", "type", "operation", "revoke_class", "state", back, "reason", "target__name", askable
-    )
-    for group, type_, operation, revoke_class, state, restored, reason, target, asked, count, first in alike.annotate(
-        count=Count("pk"), first=Min("position")
-    ).order_by("first"):
+    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lte=Now()), output_field=BooleanField())
+    alike = Effect.objects.filter(group__in=groups).annotate(back=back, asked=askable, over=over)
+    kinds = alike.values("group", "type", "operation", "revoke_class", "state", "back", "reason", "asked", "over")
+    for one in (
+        kinds.annotate(name=F("target__name"), count=Count("pk"), first=Min("position"))
+        .annotate(until=Min("undo_expires_at"), undeclared=Count("pk", filter=Q(undo_expires_at=None)))
+        .order_by("first")
+    ):
         yield (
-            group,
+            one["group"],
             Tally(
-                type=type_,
-                operation=operation,
-                revoke_class=revoke_class,
-                state=state,
-                restored=restored,
-                count=count,
-                first=first,
-                reason=reason,
-                target=target or "",
-                askable=bool(asked),
+                type=one["type"],
+                operation=one["operation"],
+                revoke_class=one["revoke_class"],
+                state=one["state"],
+                restored=bool(one["back"]),
+                count=one["count"],
+                first=one["first"],
+                reason=one["reason"],
+                target=one["name"] or "",
+                askable=bool(one["asked"]),
+                window_over=bool(one["over"]),
+                window_until=one["until"],
+                undeclared=one["undeclared"],
             ),
         )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from sideeffects import presenters, queries
+from sideeffects import proofs, queries
 from sideeffects.actors import Actor
 from sideeffects.api.lists import Listing
 from sideeffects.api.shapes import Shape, one_of
@@ -72,7 +72,7 @@ class Tools(Listing):
 
     def shown(self, rows: Any, by: Actor) -> Any:  # noqa: ARG002  (as above)
         """Return them with their proof."""
-        return presenters.tools_of(rows)
+        return proofs.tools_of(rows)
 
 
 class Targets(Listing):

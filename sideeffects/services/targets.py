@@ -1,5 +1,7 @@
 """Say which systems may be asked, how, and how much at once: an admin's decision, on the log."""
 
+import base64
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -81,6 +83,11 @@ def register(*, name: str, wanted: Settings, by: Actor, now: datetime) -> Target
     return row
 
 
+def new_secret() -> str:
+    """Return a secret for a target's callbacks, as Standard Webhooks writes one."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
 def disable(*, name: str, by: Actor, now: datetime) -> Target:
     """Have nothing asked of a target until it is enabled; what waits says "not sent". Writes `target_disabled`."""
     return _switch(name, on=False, by=by, now=now)
@@ -132,11 +139,12 @@ def _check(name: str, wanted: Settings) -> None:
         raise BadTargetError("max_in_flight", f"between 1 and {LARGEST_CAP}")
     if wanted.stale_minutes is not None and wanted.stale_minutes < 1:
         raise BadTargetError("stale_minutes", "at least 1")
-    _check_mapping(wanted.mapping)
+    check_mapping(wanted.mapping)
     check_url(wanted.base_url, allowed=settings.TARGET_HOSTS)
 
 
-def _check_mapping(mapping: Mapping[str, Any]) -> None:
+def check_mapping(mapping: Mapping[str, Any]) -> None:
+    """Let through what can be meant as a mapping of answers; raises BadTargetError."""
     lists = [mapping.get(name, []) for name in ("done", "failed", "pending")]
     known = set(mapping) <= {"pointer", "done", "failed", "pending"}
     texts = all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists)
