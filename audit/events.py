@@ -113,7 +113,11 @@ _EVENTS = (
             "trigger": "what asked: click, api, fence, batch, rollback",
             "authority": "why it was allowed: owner, admin, or agent for its owner",
             "reason": "the typed reason, empty where none was asked for",
-            "members": "the members, principal first: type, id, class, outcome and detail of each",
+            "asked_by": "who had asked for it",
+            "settles": "true where this tells what has become of members since, false where it tells of the asking",
+            "members": "the members it speaks of, principal first: type, id, class, outcome and detail of each; "
+            "where it settles, only those that moved",
+            "attempts": "every try at their targets: request, number, token id (jti), key (kid), what came of it",
             "counts": "how many members had each outcome",
             "complete": "true only if every member is revoked and no conflict is open",
             "conflict_open": "true where a differing declaration was undecided then",
@@ -148,6 +152,65 @@ _EVENTS = (
             "counts": "how many members had each outcome",
         },
     ),
+    Event(
+        "asked_again",
+        "A person had a target asked once more.",
+        {
+            "request": "the key of the request that goes on",
+            "before": "the key of the request until then; another one where the target had refused it",
+            "system": "the target's name",
+            "reason": "the typed reason, empty where none was asked for",
+        },
+    ),
+    Event(
+        "attested",
+        "A person gave their word for what became of an object in a target.",
+        {
+            "request": "the key of the request",
+            "system": "the target's name",
+            "was": "where it stood until then",
+            "reason": "what the word rests on: seen, told, by hand or other",
+            "evidence": "the person's words",
+        },
+    ),
+    Event(
+        "person_needed",
+        "Nothing about a request happens by itself any more.",
+        {
+            "request": "the key of the request",
+            "system": "the target's name",
+            "detail": "what came last",
+            "tries": "how many tries reached for the target",
+            "attempts": "every try so far: request, number, token id (jti), key (kid), what came of it",
+        },
+    ),
+    Event(
+        "callback_heard",
+        "A target sent a signed word about a request.",
+        {
+            "system": "the target's name",
+            "request": "the key of the request",
+            "webhook_id": "the callback's own id",
+            "said": "done, failed or pending",
+            "reason": "the target's words",
+            "at": "since when, by the target's clock",
+            "was": "where the object stood until then",
+            "applied": "true where it changed something; an older word changes nothing",
+            "digest": "SHA-256 of the callback's body",
+        },
+    ),
+    Event(
+        "went_stale",
+        "A request or a call was unresolved for longer than its threshold.",
+        {
+            "what": "request or call",
+            "key": "its key",
+            "state": "where it stands",
+            "system": "the target's name, empty for a call",
+            "unchanged_since": "since when nothing has moved",
+            "stale_since": "when the threshold was passed",
+        },
+    ),
     # -- What the console knows and allows ------------------------------------------------------------------------
     Event(
         "tool_declared",
@@ -163,6 +226,44 @@ _EVENTS = (
         "target_seen",
         "A target was named for the first time; nothing is asked of it until an admin registers it.",
         {"name": "the target's name", "base_url": "its address as declared", "audience": "its audience as declared"},
+    ),
+    Event(
+        "target_registered",
+        "An admin registered a target: from now on it may be asked.",
+        {
+            "name": "the target's name",
+            "settings": "address, audience, mapping of its answers, threshold, requests at a time",
+            "secret_changed": "true where a callback secret was set; the secret itself is never here",
+        },
+    ),
+    Event(
+        "target_changed",
+        "An admin changed a target.",
+        {
+            "name": "the target's name",
+            "settings": "what holds from now on",
+            "secret_changed": "true where a callback secret was set; the secret itself is never here",
+            "before": "what held until then, of what changed",
+            "suspended": "how many open requests wait for an admin because of it",
+        },
+    ),
+    Event("target_disabled", "An admin had a target not asked any more.", {"name": "the target's name"}),
+    Event("target_enabled", "An admin let a target be asked again.", {"name": "the target's name"}),
+    Event(
+        "requests_resumed",
+        "An admin let requests go on that a changed target had suspended.",
+        {"name": "the target's name", "requests": "how many"},
+    ),
+    Event("key_made", "A key for signing tokens was made.", {"kid": "the key's id", "state": "next or active"}),
+    Event(
+        "keys_rotated",
+        "The next key signs from now on.",
+        {
+            "active": "the key that signs",
+            "retiring": "the key that signed until now",
+            "next": "the key that is published for the next time",
+            "at_once": "true where the old key was withdrawn immediately",
+        },
     ),
     Event("agent_registered", "An agent became known.", {"name": "the agent's name"}),
     Event(

@@ -23,7 +23,20 @@ NONE = "\N{EN DASH}"  # stands in a cell that holds nothing
 # Each takes the words of `_words`: the parties, the target, the outcome, and every plain field of the data.
 
 
+def _settled(words: Words) -> str:
+    known = {
+        "requested": _("{target}, asked by {asked_by}: the target accepted; the outcome is there ({counts})."),
+        "confirmed": _("{target}, asked by {asked_by}: the target says that it is undone ({counts})."),
+        "refused": _("{target}, asked by {asked_by}: the target refused ({counts})."),
+        "unknown": _("{target}, asked by {asked_by}: it may or may not have arrived ({counts})."),
+        "attested": _("{target}, asked by {asked_by}: a person attests that it is undone ({counts})."),
+    }
+    return known.get(words["outcome"], _("{target}, asked by {asked_by}: a member settled; now {outcome} ({counts})."))
+
+
 def _compensate(words: Words) -> str:
+    if words.get("settles") == "true":
+        return _settled(words)
     known = {
         "revoked": _("{actor} had {target} revoked: {counts}."),
         "requested": _("{actor} asked to revoke {target}: the request was accepted, the outcome is there ({counts})."),
@@ -53,6 +66,18 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "plan_refused": lambda _w: _("{actor} proposed a plan ({saga}): refused by {rules}; it is kept."),
     "agent_key_registered": lambda _w: _("{actor} registered a key for the agent {agent} to sign with."),
     "agent_key_withdrawn": lambda _w: _("{actor} withdrew a key of the agent {agent}."),
+    "asked_again": lambda _w: _("{actor} had {system} asked once more about {target}."),
+    "attested": lambda _w: _("{actor} attests that {target} is undone ({reason}): {evidence}"),
+    "person_needed": lambda _w: _("{target} needs a person: {detail} ({tries} tries)."),
+    "callback_heard": lambda _w: _("{system} says of {target}: {said}, since {at} (changed something: {applied})."),
+    "went_stale": lambda _w: _("{target} is stale: {state} since {unchanged_since}."),
+    "target_registered": lambda _w: _("{actor} registered the target {name}."),
+    "target_changed": lambda _w: _("{actor} changed the target {name}; {suspended} open requests wait for an admin."),
+    "target_disabled": lambda _w: _("{actor} had the target {name} not asked any more."),
+    "target_enabled": lambda _w: _("{actor} let the target {name} be asked again."),
+    "requests_resumed": lambda _w: _("{actor} let {requests} requests to {name} go on."),
+    "key_made": lambda _w: _("A signing key was made: {kid} ({state})."),
+    "keys_rotated": lambda _w: _("{actor} rotated the signing keys: {active} signs from now on."),
     "tool_declared": lambda _w: _("{actor} declared the tool {tool}, version {version}."),
     "target_seen": lambda _w: _("{actor} named the target {name} for the first time ({base_url})."),
     "agent_registered": lambda _w: _("{actor} registered the agent {name}."),

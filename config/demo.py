@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 
+from config import demo_targets
 from config.forms import DEMO_MAIL
 from plans import examples, queries
 from plans.models import PlanSubmission
@@ -49,8 +50,11 @@ class Access:
     token: str
 
 
-def seed(*, now: datetime) -> Access:
-    """Make the people and the story where they are missing, and renew every password and the token."""
+def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
+    """Make the people and the story where they are missing, and renew every password and the token.
+
+    What is told of other systems is told on a `stage`.
+    """
     with transaction.atomic():
         people = {name: _person(name, role, now=now) for name, role in PEOPLE.items()}
         passwords = {name: _renew_password(person) for name, person in people.items()}
@@ -59,6 +63,8 @@ def seed(*, now: datetime) -> Access:
             _tell(token, now=now)
         if not PlanSubmission.objects.filter(agent=token.agent).exists():
             _propose(token, now=now)
+        if stage is not None:
+            demo_targets.tell(token, stage, now=now)
     return Access(passwords, secret)
 
 

@@ -19,14 +19,30 @@ from rest_framework.response import Response
 
 from audit.filters import BadFilterError
 from config.problems import members_of
-from plans.services import keys, submit
+from plans.services import keys as plan_keys
+from plans.services import submit
 from sideeffects import policies
 from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
+from sideeffects.compensations import BadCompensationError, NotNameableError
 from sideeffects.declarations import NotCanonicalError
-from sideeffects.services import execute, land, record, restore, revoke, roles, tokens
+from sideeffects.services import (
+    again,
+    attest,
+    execute,
+    keys,
+    land,
+    reconcile,
+    record,
+    restore,
+    revoke,
+    roles,
+    targets,
+    tokens,
+)
 from sideeffects.services.refuse import name_of
 from sideeffects.targets import local
+from sideeffects.targets.addresses import HostRefusedError, HostUnknownError
 from sideeffects.targets.registry import NoAdapterError
 from sideeffects.transitions import TransitionError
 
@@ -71,11 +87,13 @@ TABLE: dict[type[Exception], Refusal] = {
     # Ours, since it is not there or not theirs
     policies.NotFoundError: _NOT_FOUND_BY_US,
     tokens.NotYourTokenError: _NOT_FOUND_BY_US,
+    reconcile.UnknownCallbackError: _NOT_FOUND_BY_US,
     # Ours, since it is they who ask
     **_ours(401, _t("Not signed in"), NobodyError),
     **_ours(403, _t("For persons only"), policies.ForPersonsOnlyError),
     **_ours(403, _t("An auditor only reads"), policies.ReadOnlyError),
     **_ours(403, _t("The token lacks a scope"), policies.ScopeMissingError),
+    **_ours(403, _t("For admins only"), policies.ForAdminsOnlyError),
     **_ours(403, _t("For admins only"), roles.RolesNotYoursToGiveError, tokens.TokensNotYoursToMakeError),
     **_ours(403, _t("This tool is blocked"), record.ToolBlockedError),
     **_ours(429, _t("More than an agent may revoke"), policies.RevokeCapError),
@@ -89,7 +107,12 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("In flight: cannot be revoked yet"), revoke.InFlightError),
     **_ours(409, _t("Nothing was written"), revoke.NothingWrittenError),
     **_ours(409, _t("Not revocable"), revoke.NotRevocableError),
-    **_ours(409, _t("This console cannot reach the target yet"), revoke.TargetsOutOfReachError),
+    **_ours(409, _t("No target may be asked"), revoke.TargetsOutOfReachError),
+    **_ours(409, _t("The undo window is over"), again.WindowClosedError),
+    **_ours(409, _t("Asked anew since"), attest.NotCurrentError),
+    **_ours(409, _t("Heard before"), reconcile.CallbackReplayedError),
+    **_ours(409, _t("The next key is too new"), keys.KeyTooNewError),
+    **_ours(409, _t("This tool is declared by the program"), targets.ToolIsCodeError),
     **_ours(409, _t("Nothing here takes this back"), NoAdapterError),
     **_ours(409, _t("Nothing was changed"), local.MembersFailedError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
@@ -98,7 +121,13 @@ TABLE: dict[type[Exception], Refusal] = {
     # Ours, for how it was asked
     **_ours(400, _t("The body cannot be read"), BadBodyError),
     BodyTooLargeError: _TOO_LARGE,
+    **_ours(400, _t("This callback is not taken"), reconcile.BadCallbackError),
     **_ours(400, _t("A filter cannot be meant"), BadFilterError),
+    **_ours(422, _t("Evidence is needed"), attest.EvidenceRequiredError),
+    **_ours(422, _t("This host may not be called"), HostRefusedError),
+    **_ours(422, _t("This host is not known"), HostUnknownError),
+    **_ours(422, _t("Such a target cannot be"), targets.BadTargetError),
+    **_ours(422, _t("This cannot be asked of a target"), BadCompensationError, NotNameableError),
     **_ours(422, _t("A reason is needed"), policies.ReasonRequiredError),
     **_ours(422, _t("The arguments do not fit"), execute.ArgumentsError),
     **_ours(422, _t("The tool failed"), execute.ToolFailedError),
@@ -108,9 +137,9 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(422, _t("Such a token cannot be made"), tokens.BadTokenRequestError),
     **_ours(422, _t("The plan is refused"), submit.PlanRefusedError),
     **_ours(413, _t("The plan is too large"), submit.PlanTooLargeError),
-    **_ours(403, _t("For admins only"), keys.KeysNotYoursToChangeError),
-    **_ours(404, _t("No such key"), keys.NoSuchKeyError),
-    **_ours(422, _t("This is no key to sign with"), keys.BadKeyError),
+    **_ours(403, _t("For admins only"), plan_keys.KeysNotYoursToChangeError),
+    **_ours(404, _t("No such key"), plan_keys.NoSuchKeyError),
+    **_ours(422, _t("This is no key to sign with"), plan_keys.BadKeyError),
     # What the frameworks raise
     Http404: _NOT_FOUND,
     core.ObjectDoesNotExist: _NOT_FOUND,

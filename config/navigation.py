@@ -39,7 +39,9 @@ def _main() -> list[Entry]:
 def _console() -> list[Entry]:
     return [
         Entry("console-actions", _("All actions"), ("console-actions",)),
+        Entry("console-unresolved", _("Unresolved"), ("console-unresolved",)),
         Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
+        Entry("console-targets", _("Targets"), ("console-target",)),
         Entry("console-tools", _("Tools"), ("console-tools",)),
         Entry("console-agents", _("Agents"), ("console-agents", "console-token")),
         Entry("console-people", _("People"), ("console-people",)),

@@ -197,6 +197,32 @@ CALL_LEASE_SECONDS = env.number("TAKEBACK_CALL_LEASE_SECONDS", 60, least=1)  # h
 PLANS_MUST_BE_SIGNED = env.flag("TAKEBACK_PLANS_MUST_BE_SIGNED")  # only by a key registered for its author
 AGENT_REVOKES_PER_HOUR = env.number("TAKEBACK_AGENT_REVOKES_PER_HOUR", 20)
 
+# -- Targets: other systems that are asked to undo ------------------------------------------------------------------
+PUBLIC_URL = env.text("TAKEBACK_URL", "http://127.0.0.1:8000").rstrip("/")  # issuer of tokens; where /.well-known is
+KEY_SECRETS = env.secret("TAKEBACK_KEY_SECRET", DATA_DIR / "keys" / "key_secret").split(",")  # the first encrypts
+TARGET_HOSTS = frozenset(env.words("TAKEBACK_TARGET_HOSTS", []))  # exact host:port that may be called though private
+TARGET_SECONDS = env.number("TAKEBACK_TARGET_SECONDS", 10, least=1)  # all that one call may take
+REQUEST_LEASE_SECONDS = env.number("TAKEBACK_REQUEST_LEASE_SECONDS", 60, least=1)  # well above the line before
+REQUEST_TRIES = env.number("TAKEBACK_REQUEST_TRIES", 8, least=1)  # then a person is needed
+RETRY_SECONDS = env.number("TAKEBACK_RETRY_SECONDS", 5, least=1)  # before the second try; doubled for each further one
+RETRY_MOST_SECONDS = env.number("TAKEBACK_RETRY_MOST_SECONDS", 3600, least=1)  # nobody makes us wait longer
+CALLS_AT_ONCE = env.number("TAKEBACK_CALLS_AT_ONCE", 64, least=1)  # to all targets together, in one process
+STALE_MINUTES = env.number("TAKEBACK_STALE_MINUTES", 60, least=1)  # where neither tool nor target says otherwise
+METRICS_TOKEN = env.text("TAKEBACK_METRICS_TOKEN")  # asked for at /metrics where it is set
+
+# -- Mail -----------------------------------------------------------------------------------------------------------
+EMAIL_HOST = env.text("TAKEBACK_SMTP_HOST", "localhost")
+EMAIL_PORT = env.number("TAKEBACK_SMTP_PORT", 25, least=1)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.text("TAKEBACK_SMTP_USER"), env.text("TAKEBACK_SMTP_PASSWORD")
+EMAIL_USE_TLS = env.flag("TAKEBACK_SMTP_TLS")
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("TAKEBACK_MAIL_FROM", "takeback@localhost")
+EMAIL_BACKEND = (
+    "django.core.mail.backends.smtp.EmailBackend"
+    if env.text("TAKEBACK_SMTP_HOST")
+    else "django.core.mail.backends.console.EmailBackend"
+)
+
 # -- Logs ---------------------------------------------------------------------------------------------------------
 LOGGING = {
     "version": 1,

@@ -5,7 +5,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from config import health, views
+from config import health, metrics, views
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.forbidden"
@@ -25,6 +25,8 @@ urlpatterns = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("enter", views.enter, name="enter"),
     path("healthz", health.healthz, name="healthz"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path(".well-known/jwks.json", health.jwks, name="jwks"),
     path("readyz", health.readyz, name="readyz"),
     path("help", views.help_page, name="help"),
     path("admin/", admin.site.urls),

@@ -8,12 +8,17 @@ from django.http import HttpRequest
 from sideeffects.models import (
     Agent,
     AgentToken,
+    Attempt,
+    Callback,
     Declaration,
     Effect,
     Group,
     MemberOutcome,
+    Notice,
+    Request,
     Revocation,
     Role,
+    SigningKey,
     Target,
     Tool,
     ToolVersion,
@@ -24,7 +29,10 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # (not subscriptabl
     """Shows rows; they change by services, which write the log."""
 
     actions = None
-    exclude: ClassVar = ("key", "fingerprint", "secret_hash")  # guessable arguments stand behind a key
+    exclude: ClassVar = (  # guessable arguments stand behind a key; secrets are encrypted, and nobody's to look at
+        *("key", "fingerprint", "secret_hash", "private", "callback_secret"),
+        "excerpt",  # what targets answer is for admins of this console, not for staff
+    )
 
     def has_add_permission(self, _request: HttpRequest, _obj: Any = None) -> bool:
         """Say no."""
@@ -42,12 +50,17 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # (not subscriptabl
 for model in (
     Agent,
     AgentToken,
+    Attempt,
+    Callback,
     Declaration,
     Effect,
     Group,
     MemberOutcome,
+    Notice,
+    Request,
     Revocation,
     Role,
+    SigningKey,
     Target,
     Tool,
     ToolVersion,

@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from sideeffects import conflicts, members, offers, policies, presenters, queries, stories, words
+from sideeffects import conflicts, evidence, members, offers, policies, presenters, queries, stories, words
 from sideeffects.actors import Actor
 from sideeffects.models import Revocation, ToolVersion
 from sideeffects.presenters import GroupView
+from sideeffects.transitions import EffectState
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,22 @@ class Dossier:
         if revocation is None:
             return None
         return Outcome(revocation, queries.outcomes_of(revocation), self.view.outcomes)
+
+    @cached_property
+    def exchange(self) -> evidence.Exchange:
+        """Return what was sent to targets about it, and what came back."""
+        return evidence.of_group(self.view.group)
+
+    @property
+    def may_decide(self) -> bool:
+        """Say whether whoever looks decides about it, given a reason where one is needed."""
+        return policies.may_decide(self.view.by, self.view.group)
+
+    @property
+    def awaited(self) -> list[str]:
+        """Return the systems that have accepted a request whose end only they know."""
+        accepted = {one.target for one in self.view.rows.tallies if one.state == EffectState.COMPENSATING}
+        return sorted(accepted)
 
     @property
     def why_incomplete(self) -> list[str]:

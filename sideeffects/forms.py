@@ -1,17 +1,22 @@
 """What do the forms of the pages accept?"""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from audit.inert import shows_nothing
+from audit.inert import shows_nothing, visible
 from sideeffects.actors import SCOPES
 from sideeffects.models import Role
+from sideeffects.requested import Asking
+from sideeffects.services.attest import Reason
 
 LONGEST_DAYS = 3650
 
@@ -92,6 +97,60 @@ class ReasonForm(forms.Form):
         if self.fields["reason"].required and shows_nothing(reason):
             raise forms.ValidationError(self.fields["reason"].error_messages["required"], code="required")
         return reason
+
+
+class _PickForm(forms.Form):
+    """Which requests of one action are decided about; all of them unless an address names some."""
+
+    requests = forms.TypedMultipleChoiceField(
+        label=_("About"),
+        coerce=UUID,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={
+            "required": _("Choose at least one."),
+            "invalid_choice": _("One of these has moved on since the page was opened. Look again."),
+        },
+    )
+
+    def __init__(self, *args: Any, askings: Sequence[Asking], named: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(str(one.row.pk), _line(one)) for one in askings]
+        field: Any = self.fields["requests"]
+        field.choices = choices
+        known = [key for key, _label in choices if key in named]
+        field.initial = known or [key for key, _label in choices]
+
+
+def _line(asking: Asking) -> str:
+    effect = asking.row.effect
+    return visible(f"{effect.type} {effect.object_id} ({asking.row.target.name}): {asking.words.render(gettext)}")
+
+
+class AgainForm(_PickForm, ReasonForm):
+    """What is asked again, and why."""
+
+    field_order = ("requests", "reason")
+
+
+class AttestForm(_PickForm):
+    """What a person holds for undone on their own word, and what that rests on."""
+
+    reason = forms.ChoiceField(
+        label=_("How do you know?"),
+        widget=forms.RadioSelect,
+        choices=[
+            (Reason.SEEN.value, _("I looked it up in the target")),
+            (Reason.TOLD.value, _("Whoever runs the target told me")),
+            (Reason.BY_HAND.value, _("I undid it in the target by hand")),
+            (Reason.OTHER.value, _("In another way")),
+        ],
+    )
+    evidence = forms.CharField(
+        label=_("Evidence"),
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("What you saw, when, or who said it. It stands on the log under your name, as your word."),
+    )
 
 
 class ShelvesForm(forms.Form):

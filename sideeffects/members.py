@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sideeffects import presenters
+from sideeffects import presenters, requested
 from sideeffects.models import Effect, Group, MemberOutcome, Revocation
-from sideeffects.transitions import Outcome, outcome_of
+from sideeffects.requested import Asking
+from sideeffects.transitions import EffectState, Outcome, RevokeClass, outcome_of
 from sideeffects.words import Words
 
 PAGE = 50
@@ -17,11 +18,18 @@ class MemberRow:
 
     effect: Effect
     outcome: MemberOutcome | None = None
+    asking: Asking | None = None
 
     @property
     def words(self) -> Words:
         """Return the sentence that says where it stands."""
-        return presenters.effect_words(self.effect)
+        return self.asking.words if self.asking else presenters.effect_words(self.effect)
+
+    @property
+    def has_window(self) -> bool:
+        """Say whether an undo window matters still: its target could be asked."""
+        standing = self.effect.state == EffectState.ACTIVE and self.effect.revoke_class == RevokeClass.EXTERNAL
+        return standing or bool(self.asking and self.asking.can_retry)
 
     @property
     def then(self) -> str:
@@ -59,11 +67,12 @@ class Members:
 
 
 def of(group: Group, *, revocation: Revocation | None = None, start: int = 0, size: int = PAGE) -> Members:
-    """Return the members from position `start` on, in two queries however many there are."""
+    """Return the members from position `start` on, in three queries however many there are."""
     found = Effect.objects.filter(group=group, position__gte=start).select_related("target").order_by("position")
     effects = list(found[: size + 1])
     shown = effects[:size]
     outcomes = MemberOutcome.objects.filter(revocation=revocation, effect__in=shown) if revocation else ()
+    askings = requested.current(shown)
     by_effect = {outcome.effect_id: outcome for outcome in outcomes}
-    rows = [MemberRow(effect, by_effect.get(effect.pk)) for effect in shown]
+    rows = [MemberRow(effect, by_effect.get(effect.pk), askings.get(effect.pk)) for effect in shown]
     return Members(rows, start, effects[size].position if len(effects) > size else None)

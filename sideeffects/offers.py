@@ -1,12 +1,14 @@
 """What may whoever looks do about an action now: which button, what to know before, or why there is none?"""
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, fields
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sideeffects import policies
 from sideeffects.presenters import GroupView
+from sideeffects.queries import Tally
 from sideeffects.transitions import EffectState, GroupState, RevokeClass
 
 
@@ -24,30 +26,39 @@ class Reach:
     """How many members of a group a revoke would find in which position now."""
 
     here: int
+    asked: int
     external: int
     none: int
     trash: int
     others: int
+    late: int = 0
+    under_way: int = 0
 
     @property
     def all(self) -> int:
         """Return how many members there are."""
-        return self.here + self.external + self.none + self.trash + self.others
+        position = (self.here, self.asked, self.external, self.none, self.trash, self.others, self.late, self.under_way)
+        return sum(position)
 
 
 def reach_of(view: GroupView) -> Reach:
-    """Count the members of a group by how far a revoke gets now."""
-    standing = {RevokeClass.LOCAL: 0, RevokeClass.EXTERNAL: 0, RevokeClass.NONE: 0}
-    trash = others = 0
+    """Count the members of a group by how far a revoke gets now; `late` are past their declared undo window."""
+    counts: Counter[str] = Counter()
     for one in view.rows.tallies:
-        if one.state == EffectState.ACTIVE:
-            standing[RevokeClass(one.revoke_class)] += one.count
-        elif one.state == EffectState.REVOKED:
-            trash += one.count
-        else:
-            others += one.count
-    here, external, none = standing.values()
-    return Reach(here, external, none, trash, others)
+        counts[_position(view, one)] += one.count
+    return Reach(**{field.name: counts[field.name] for field in fields(Reach)})
+
+
+def _position(view: GroupView, one: Tally) -> str:
+    if one.state == EffectState.ACTIVE:
+        if one.revoke_class != RevokeClass.EXTERNAL:
+            return "here" if one.revoke_class == RevokeClass.LOCAL else "none"
+        if not one.askable:
+            return "external"
+        return "asked" if view.may_ask(one) else "late"
+    if one.state == EffectState.REVOKED:
+        return "trash"
+    return "under_way" if one.target else "others"
 
 
 _NOT_LANDED = {
@@ -65,21 +76,57 @@ def offers_of(view: GroupView) -> list[Offer]:
     if not policies.may_decide(view.by, view.group):
         return [Offer(why=_("You only read; the owner or an admin can take this back."))]
     reach = reach_of(view)
-    offers = []
-    if reach.here:
-        offers.append(Offer("group-revoke", _("Revoke…"), before_revoke(view, reach)))
+    offers = [*_revoke(view, reach), *_again(view)]
     if reach.trash:
         offers.append(Offer("group-restore", _("Restore from trash…"), _before_restore(reach)))
-    if not offers and reach.external:
-        offers.append(Offer(why=out_of_reach(view)))
+    if not offers:
+        offers += [Offer(why=why) for why in (_too_late(reach), out_of_reach(view) if reach.external else "") if why]
     return offers
+
+
+def _revoke(view: GroupView, reach: Reach) -> list[Offer]:
+    if reach.here:
+        return [Offer("group-revoke", _("Revoke…"), before_revoke(view, reach))]
+    if reach.asked:
+        label = _("Ask {names} to undo…").format(names=", ".join(askable(view)))
+        return [Offer("group-revoke", label, before_revoke(view, reach))]
+    return []
+
+
+def askable(view: GroupView) -> list[str]:
+    """Return the systems that a revoke by whoever looks would ask now."""
+    return sorted({one.target for one in view.rows.tallies if _position(view, one) == "asked"})
+
+
+def _again(view: GroupView) -> list[Offer]:
+    """Offer to ask again where nothing goes on by itself: refused, unknown, out of tries."""
+    stuck = sum(view.counts.get(state, 0) for state in (EffectState.REFUSED, EffectState.UNKNOWN))
+    if not stuck and not view.rows.asked.person:
+        return []
+    return [Offer("group-again", _("Try again…"), _("Nothing more happens by itself."))]
+
+
+def _too_late(reach: Reach) -> str:
+    words = ngettext(
+        "The undo window of {n} is over as declared; only an admin may still ask.",
+        "The undo windows of {n} are over as declared; only an admin may still ask.",
+        reach.late,
+    )
+    return words.format(n=reach.late) if reach.late else ""
 
 
 def before_revoke(view: GroupView, reach: Reach) -> str:
     """Return what to know before a revoke, in short sentences."""
-    said = [_together(reach)]
+    said = [_together(reach)] if reach.here else []
+    if reach.asked:
+        words = ngettext(
+            "{n} is only requested: its target decides.", "{n} are only requested: their target decides.", reach.asked
+        )
+        said.append(words.format(n=reach.asked))
     if reach.none:
         said.append(ngettext("{n} cannot come back.", "{n} cannot come back.", reach.none).format(n=reach.none))
+    if reach.late:
+        said.append(_too_late(reach))
     if reach.external:
         said.append(out_of_reach(view))
     if view.open_conflicts:
@@ -104,8 +151,8 @@ def _before_restore(reach: Reach) -> str:
 
 def out_of_reach(view: GroupView) -> str:
     """Say that members in other systems stay as they are."""
-    names = ", ".join(view.targets)
-    return _("This console cannot reach targets yet; nothing is asked of {names}.").format(names=names or _("any"))
+    names = ", ".join(sorted({one.target for one in view.rows.tallies if one.target and not one.askable}))
+    return _("No admin has registered {names} yet; nothing is asked there.").format(names=names or _("their target"))
 
 
 def flags_of(view: GroupView) -> list[str]:
@@ -124,4 +171,18 @@ def flags_of(view: GroupView) -> list[str]:
     if group.repeats:
         words = _("Declared {n} times; whether it happened again is unknown")
         said.append(words.format(n=group.repeats + 1))
+    return [*said, *_of_requests(view)]
+
+
+def _of_requests(view: GroupView) -> list[str]:
+    asked, said = view.rows.asked, []
+    if asked.person:
+        said.append(ngettext("{n} needs a person", "{n} need a person", asked.person).format(n=asked.person))
+    if asked.suspended:
+        words = ngettext(
+            "{n} suspended: its target was changed since",
+            "{n} suspended: their target was changed since",
+            asked.suspended,
+        )
+        said.append(words.format(n=asked.suspended))
     return said

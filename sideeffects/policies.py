@@ -7,7 +7,7 @@ from django.conf import settings
 
 from audit.inert import shows_nothing
 from sideeffects.actors import Actor
-from sideeffects.models import Group, Revocation
+from sideeffects.models import Effect, Group, Request, Revocation
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -60,6 +60,14 @@ class RevokeCapError(Exception):
     def __init__(self, cap: int) -> None:
         self.cap = cap
         super().__init__(f"An agent may revoke {cap} actions an hour; a person has to go on from here.")
+
+
+class ForAdminsOnlyError(Exception):
+    """Only an admin, or the system on its own machine, decides this."""
+
+    def __init__(self, action: str) -> None:
+        self.action = action
+        super().__init__(f"Only an admin can {action}.")
 
 
 REFUSALS = (
@@ -124,6 +132,27 @@ def _persons_authority(by: Actor, group: Group, *, reason: str) -> Authority:
     if shows_nothing(reason):
         raise ReasonRequiredError
     return Authority.ADMIN
+
+
+def check_may_judge(by: Actor, request: Request, *, reason: str, action: str) -> Authority:
+    """Return the authority on which a person attests or tries again; raises as `check_may_restore`."""
+    if not by.is_person:
+        raise ForPersonsOnlyError(action)
+    group = request.effect.group
+    if not (by.owns(group.owner_id) or by.is_admin or by.is_auditor):
+        raise NotFoundError("request", str(request.pk))
+    return _persons_authority(by, group, reason=reason)
+
+
+def check_may_manage(by: Actor, action: str) -> None:
+    """Let through admins, and the system on its own machine; raises ForAdminsOnlyError."""
+    if not (by.is_admin or by.system):
+        raise ForAdminsOnlyError(action)
+
+
+def window_is_closed(by: Actor, effect: Effect, *, now: datetime) -> bool:
+    """Say whether the declared undo window is over, so that only an admin may still ask the target."""
+    return effect.undo_expires_at is not None and effect.undo_expires_at <= now and not by.is_admin
 
 
 def may_decide(by: Actor, group: Group) -> bool:

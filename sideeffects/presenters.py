@@ -1,7 +1,7 @@
 """What do pages and the API say of a group and its members? The words, and what may be done next."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -12,8 +12,7 @@ from django.utils import formats, timezone
 from audit import log
 from sideeffects import policies, queries, words
 from sideeffects.actors import Actor
-from sideeffects.models import Declaration, Effect, Group, Revocation, ToolVersion
-from sideeffects.tools import REGISTRY, Contract
+from sideeffects.models import Declaration, Effect, Group, Revocation
 from sideeffects.transitions import (
     EffectState,
     GroupState,
@@ -30,6 +29,12 @@ from sideeffects.transitions import (
 def date_text(moment: datetime | None) -> str:
     """Return a date as pages and API write it inside sentences, e.g. `30 Dec 2026`, in the time zone in force."""
     return formats.date_format(timezone.localtime(moment), "j M Y") if moment else ""
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a moment as pages write it inside sentences, with its zone, e.g. `30 Dec 2026, 14:02 CET`."""
+    local = timezone.localtime(moment)
+    return f"{formats.date_format(local, 'j M Y, H:i')} {local.tzname()}"
 
 
 @dataclass
@@ -111,8 +116,23 @@ class GroupView:
             conflict_open=bool(self.open_conflicts),
             restored=sum(one.count for one in self.rows.tallies if one.restored and one.state == EffectState.ACTIVE),
             trash_until=date_text(self.rows.trash_until),
-            at=self.rows.changed_at or self.group.ended_at or self.group.opened_at,
+            at=self._since,
+            unanswered=self.rows.asked.unanswered,
+            targets=", ".join(self.asked_targets),
         )
+
+    @property
+    def _since(self) -> datetime:
+        """Return when its sentence began to be true; while targets are waited for, when the first of them was asked."""
+        waits = self.rows.asked.since if self.standing is Standing.REQUESTED else None
+        moment: datetime = waits or self.rows.changed_at or self.group.ended_at or self.group.opened_at
+        return moment
+
+    @property
+    def asked_targets(self) -> list[str]:
+        """Return the systems that have been asked and whose word is still to come."""
+        waiting = {EffectState.REQUESTING, EffectState.COMPENSATING}
+        return sorted({one.target for one in self.rows.tallies if one.target and one.state in waiting})
 
     @property
     def more_declared(self) -> int:
@@ -157,9 +177,15 @@ class GroupView:
             self.group.state == GroupState.LANDED
             and policies.may_revoke(self.by, self.group)
             and any(
-                one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.LOCAL for one in self.rows.tallies
+                one.state == EffectState.ACTIVE
+                and (one.revoke_class == RevokeClass.LOCAL or (one.askable and self.may_ask(one)))
+                for one in self.rows.tallies
             )
         )
+
+    def may_ask(self, tally: queries.Tally) -> bool:
+        """Say whether the undo window of these members lets whoever looks ask; past it only an admin may."""
+        return not tally.window_over or self.by.is_admin
 
     @property
     def can_restore(self) -> bool:
@@ -173,9 +199,10 @@ class GroupView:
 
     @property
     def waits_for_targets(self) -> bool:
-        """Say whether members stand that only a target could undo, and this console reaches none."""
+        """Say whether members stand that only a target could undo which no admin has registered."""
         return any(
-            one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL for one in self.rows.tallies
+            one.state == EffectState.ACTIVE and one.revoke_class == RevokeClass.EXTERNAL and not one.askable
+            for one in self.rows.tallies
         )
 
     @property
@@ -264,36 +291,3 @@ def trash_of(revocations: Sequence[Revocation], *, by: Actor) -> list[TrashView]
     groups = queries.shown(Group.objects.filter(pk__in=[row.group_id for row in revocations]))
     views = {view.group.pk: view for view in views_of(list(groups), by=by)}
     return [TrashView(row, views[row.group_id], removed[row.pk]) for row in revocations]
-
-
-@dataclass
-class ToolView:
-    """A tool in the version in force, as pages and API show it."""
-
-    row: ToolVersion
-    worked_at: datetime | None
-
-    def __post_init__(self) -> None:
-        self.contract = Contract.from_json(self.row.contract)
-        registered = REGISTRY.get(self.name)
-        self.runs = "here" if registered is not None and registered.function is not None else "elsewhere"
-
-    @property
-    def name(self) -> str:
-        """Return the tool's name."""
-        return self.row.tool.name
-
-    @property
-    def target(self) -> str | None:
-        """Return the target's name."""
-        return self.row.target.name if self.row.target else None
-
-    @property
-    def proof(self) -> words.Words:
-        """Return whether taking it back has ever worked: to declare is not to be able."""
-        return words.proof(self.contract.revoke_class, date_text(self.worked_at))
-
-
-def tools_of(rows: Iterable[Any]) -> list[ToolView]:
-    """Return the tools that `queries.tools` found."""
-    return [ToolView(row, row.worked_at) for row in rows]

@@ -1,15 +1,17 @@
 """What does each tool promise, is there a way to keep the promise here, and was it ever kept?"""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from sideeffects import queries
-from sideeffects.models import Target, ToolVersion
-from sideeffects.tools import REGISTRY
+from sideeffects import queries, unresolved, words
+from sideeffects.models import Effect, Request, ToolVersion
+from sideeffects.presenters import date_text
+from sideeffects.tools import REGISTRY, Contract
 from sideeffects.transitions import RevokeClass
 
 
@@ -56,6 +58,51 @@ def tools() -> list[ToolRow]:
     return [ToolRow(version) for version in queries.tools().order_by("tool__name")]
 
 
-def targets() -> QuerySet[Target]:
-    """Return every system that a tool named, by name, with how many objects it holds."""
-    return queries.targets().annotate(held=Count("effects")).order_by("name")
+def targets() -> QuerySet[Any]:
+    """Return every system that is known, by name, with how many objects it holds and how many requests wait there."""
+    held = Effect.objects.filter(target=OuterRef("pk")).order_by().values("target").annotate(number=Count("pk"))
+    asked = Request.objects.filter(target=OuterRef("pk"), current=True, state__in=unresolved.STATES)
+    open_ = asked.order_by().values("target").annotate(number=Count("pk"))
+    suspended = open_.filter(suspended_at__isnull=False)
+    return (
+        queries.targets()
+        .annotate(
+            held=Coalesce(Subquery(held.values("number")), 0),
+            waiting=Coalesce(Subquery(open_.values("number")), 0),
+            suspended=Coalesce(Subquery(suspended.values("number")), 0),
+        )
+        .order_by("name")
+    )
+
+
+@dataclass
+class ToolView:
+    """A tool in the version in force, as pages and API show it."""
+
+    row: ToolVersion
+    worked_at: datetime | None
+
+    def __post_init__(self) -> None:
+        self.contract = Contract.from_json(self.row.contract)
+        registered = REGISTRY.get(self.name)
+        self.runs = "here" if registered is not None and registered.function is not None else "elsewhere"
+
+    @property
+    def name(self) -> str:
+        """Return the tool's name."""
+        return self.row.tool.name
+
+    @property
+    def target(self) -> str | None:
+        """Return the target's name."""
+        return self.row.target.name if self.row.target else None
+
+    @property
+    def proof(self) -> words.Words:
+        """Return whether taking it back has ever worked: to declare is not to be able."""
+        return words.proof(self.contract.revoke_class, date_text(self.worked_at))
+
+
+def tools_of(rows: Iterable[Any]) -> list[ToolView]:
+    """Return the tools that `queries.tools` found."""
+    return [ToolView(row, row.worked_at) for row in rows]

@@ -7,9 +7,23 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Now
 
-from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation, Target, ToolVersion
+from sideeffects import requested
+from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Request, Revocation, Target, ToolVersion
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
 
@@ -95,6 +109,10 @@ class Tally:
     first: int
     reason: str
     target: str
+    askable: bool = False
+    window_over: bool = False
+    window_until: datetime | None = None
+    undeclared: int = 0
 
 
 @dataclass
@@ -108,10 +126,11 @@ class GroupRows:
     revocation: Revocation | None = None
     trash_until: Any = None
     changed_at: Any = None
+    asked: requested.Asked = requested.NOTHING
 
 
 def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
-    """Return what is to be said of each group, in five queries however many groups and members there are."""
+    """Return what is to be said of each group, in six queries however many groups and members there are."""
     rows = {group.pk: GroupRows(group) for group in groups}
     for group, tally in _tallies(list(rows)):
         rows[group].tallies.append(tally)
@@ -125,31 +144,46 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
     for one in dates.annotate(until=Min("purge_at"), changed=Max("state_at")):
         rows[one["group"]].trash_until, rows[one["group"]].changed_at = one["until"], one["changed"]
+    for group, asked in requested.asked_of(rows).items():
+        rows[group].asked = asked
     return list(rows.values())
 
 
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
     back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
-    alike = Effect.objects.filter(group__in=groups).values_list(
-        "group", "type", "operation", "revoke_class", "state", back, "reason", "target__name"
-    )
-    for group, type_, operation, revoke_class, state, restored, reason, target, count, first in alike.annotate(
-        count=Count("pk"), first=Min("position")
-    ).order_by("first"):
+    askable = ExpressionWrapper(Q(target__registered_at__isnull=False), output_field=BooleanField())
+    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lte=Now()), output_field=BooleanField())
+    alike = Effect.objects.filter(group__in=groups).annotate(back=back, asked=askable, over=over)
+    kinds = alike.values("group", "type", "operation", "revoke_class", "state", "back", "reason", "asked", "over")
+    for one in (
+        kinds.annotate(name=F("target__name"), count=Count("pk"), first=Min("position"))
+        .annotate(until=Min("undo_expires_at"), undeclared=Count("pk", filter=Q(undo_expires_at=None)))
+        .order_by("first")
+    ):
         yield (
-            group,
+            one["group"],
             Tally(
-                type=type_,
-                operation=operation,
-                revoke_class=revoke_class,
-                state=state,
-                restored=restored,
-                count=count,
-                first=first,
-                reason=reason,
-                target=target or "",
+                type=one["type"],
+                operation=one["operation"],
+                revoke_class=one["revoke_class"],
+                state=one["state"],
+                restored=bool(one["back"]),
+                count=one["count"],
+                first=one["first"],
+                reason=one["reason"],
+                target=one["name"] or "",
+                askable=bool(one["asked"]),
+                window_over=bool(one["over"]),
+                window_until=one["until"],
+                undeclared=one["undeclared"],
             ),
         )
+
+
+def requests_of(groups: QuerySet[Group]) -> QuerySet[Request]:
+    """Return every request about members of these groups, newest first, with what a face says of it."""
+    rows = Request.objects.filter(effect__group__in=groups)
+    return rows.select_related("effect__group", "target", "tool_version").order_by("-pk")
 
 
 def trash(groups: QuerySet[Group]) -> QuerySet[Effect]:

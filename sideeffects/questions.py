@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sideeffects import offers, policies, queries
-from sideeffects.presenters import GroupView, date_text
+from sideeffects.presenters import GroupView, date_text, moment_text
 from sideeffects.transitions import EffectState, GroupState, Operation, RevokeClass
 
 
@@ -31,6 +31,18 @@ class Question:
     count: int
     can: bool
     why: str = ""
+    here: int = 0
+    asked: Sequence[str] = ()
+
+    @property
+    def asks(self) -> int:
+        """Return how many members would only be requested of their targets."""
+        return self.count - self.here
+
+    @property
+    def asks_only(self) -> bool:
+        """Say whether nothing would be taken back here: targets would be asked, and that is all."""
+        return bool(self.asked) and not self.here
 
 
 def before_revoke(view: GroupView, *, now: datetime) -> Question:
@@ -38,9 +50,14 @@ def before_revoke(view: GroupView, *, now: datetime) -> Question:
     reach = offers.reach_of(view)
     until = date_text(now + timedelta(days=settings.TRASH_DAYS))
     lines = [*_here(view, until), *_stays(view, reach)]
-    can = bool(reach.here) and view.can_revoke
+    can = bool(reach.here or reach.asked) and view.can_revoke
     return Question(
-        [line for line in lines if line.count], reach.here, can, "" if can else _why_not_revoke(view, reach)
+        [line for line in lines if line.count],
+        reach.here + reach.asked,
+        can,
+        "" if can else _why_not_revoke(view, reach),
+        here=reach.here,
+        asked=offers.askable(view),
     )
 
 
@@ -61,8 +78,11 @@ def _here(view: GroupView, until: str) -> list[Line]:
 def _stays(view: GroupView, reach: offers.Reach) -> list[Line]:
     none = [one for one in view.rows.tallies if one.revoke_class == RevokeClass.NONE]
     reasons = "; ".join(dict.fromkeys(one.reason for one in none if one.reason))
+    names = ", ".join(offers.askable(view))
     stay = _("stay as they are; a person has to decide about them first")
     return [
+        Line(reach.asked, _("will only be requested of {names}").format(names=names), _window(view)),
+        Line(reach.late, _("past the undo window"), _("Only an admin may still ask for these; they stay as they are.")),
         Line(
             reach.external,
             ngettext("stays as it is: nothing is asked", "stay as they are: nothing is asked", reach.external),
@@ -70,14 +90,32 @@ def _stays(view: GroupView, reach: offers.Reach) -> list[Line]:
         ),
         Line(reach.none, _("cannot come back"), reasons),
         Line(reach.trash, _("already revoked"), ""),
+        Line(reach.under_way, _("asked of their target before"), _("A revoke does not ask again; see its page.")),
         Line(reach.others, _("not standing any more"), _("Gone or purged before; not by this.")),
         Line(view.more_declared, _("declared by a repeat, not held here"), stay),
     ]
 
 
+def _window(view: GroupView) -> str:
+    """Say what is known of the undo windows of what would be asked: the target decides by its own."""
+    asked = [one for one in view.rows.tallies if one.target in offers.askable(view) and one.state == EffectState.ACTIVE]
+    until = min((one.window_until for one in asked if one.window_until), default=None)
+    unknown = sum(one.undeclared for one in asked)
+    said = [_("It decides; the outcome is there, not here.")]
+    if until:
+        said.append(_("Undo window as declared: until {moment}.").format(moment=moment_text(until)))
+    if unknown:
+        said.append(
+            ngettext("Undo window of {n}: unknown.", "Undo windows of {n}: unknown.", unknown).format(n=unknown)
+        )
+    return " ".join(said)
+
+
 def _why_not_revoke(view: GroupView, reach: offers.Reach) -> str:
     if reach.trash and not reach.here:
         return _("What can be revoked is revoked already.")
+    if reach.under_way and not (reach.here or reach.late):
+        return _("What can be asked has been asked already; its page shows how far that has got.")
     if reach.none == reach.all and view.group.state == GroupState.LANDED:
         return str(view.state_words.render(_))
     return " ".join(offer.why for offer in offers.offers_of(view) if offer.why) or _("Nothing can be taken back.")
@@ -91,7 +129,11 @@ def before_restore(view: GroupView) -> Question:
         Line(back, ngettext("comes back", "come back", back), _("Under the old ids, as it was when it was revoked.")),
         Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
         Line(reach.others, _("stay gone"), _("Deleted before the revoke, or purged since: not this revocation's.")),
-        Line(reach.external, _("in other systems"), _("A restore asks nothing of them.")),
+        Line(
+            reach.external + reach.asked + reach.late + reach.under_way,
+            _("in other systems"),
+            _("A restore asks nothing of them: what was undone there stays undone."),
+        ),
         Line(reach.none, _("not revocable"), _("Never taken back, so nothing to restore.")),
     ]
     can = bool(back) and policies.may_decide(view.by, view.group)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rest_framework.serializers import Serializer
 
+from sideeffects.compensations import BadCompensationError, check_path, compensation
 from sideeffects.transitions import Operation, RevokeClass
 
 NOT_DECLARED = "No contract is declared for this tool, so nothing is known that would undo it"
@@ -18,7 +19,10 @@ NOT_DECLARED = "No contract is declared for this tool, so nothing is known that 
 class Contract:
     """What a tool declares about itself; its canonical form is pinned to each group.
 
-    `compensations` maps an operation to what is asked of the target, e.g. `{"create": "DELETE /contacts/{id}"}`.
+    `compensations` maps an operation to what is asked of the target, e.g. `{"create": "DELETE /contacts/{id}"}`, see
+    `sideeffects.compensations`; `status` is the path at which the object itself can be read, e.g. `/contacts/{id}`.
+    `stale_minutes`: how long one of its requests or calls may stay unresolved. `undo_minutes`: the undo window of what
+    it writes, from the landing on, where the call declares none.
     `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens.
     """
 
@@ -28,6 +32,9 @@ class Contract:
     compensations: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     blocked: bool = False
+    status: str = ""
+    stale_minutes: int | None = None
+    undo_minutes: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the members that are kept, compared and shown."""
@@ -49,7 +56,18 @@ class Contract:
             return RevokeClass.NONE, f"No way back is declared for {operation.value}"
         if "{id}" in self.compensations[operation.value] and not named:
             return RevokeClass.NONE, "No id was declared, so there is nothing to name to the target"
+        if not self._can_be_asked(operation):
+            return RevokeClass.NONE, f"The way back that is declared for {operation.value} cannot be asked of a target"
         return RevokeClass.EXTERNAL, ""
+
+    def _can_be_asked(self, operation: Operation) -> bool:
+        try:
+            compensation(self.compensations[operation.value])
+            if self.status:
+                check_path(self.status)
+        except BadCompensationError:
+            return False
+        return True
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """Return the title for these arguments, or nothing where the template asks for one that is not there."""

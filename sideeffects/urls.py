@@ -7,8 +7,10 @@ from sideeffects.console import actions as console_actions
 from sideeffects.console import agents as console_agents
 from sideeffects.console import conflicts as console_conflicts
 from sideeffects.console import people as console_people
+from sideeffects.console import targets as console_targets
 from sideeffects.console import tools as console_tools
-from sideeffects.views import actions, group, trash
+from sideeffects.console import unresolved as console_unresolved
+from sideeffects.views import actions, group, requests, trash
 from sideeffects.views import agents as my_agents
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -16,11 +18,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("groups/<uuid:group>/", group.page, name="group"),
     path("groups/<uuid:group>/revoke", group.revoke, name="group-revoke"),
     path("groups/<uuid:group>/restore", group.restore, name="group-restore"),
+    path("groups/<uuid:group>/again", requests.again, name="group-again"),
+    path("groups/<uuid:group>/attest", requests.attest, name="group-attest"),
     path("trash/", trash.page, name="trash"),
     path("agents/", my_agents.page, name="my-agents"),
     path("agents/<uuid:token>/withdraw", my_agents.withdraw, name="my-token-withdraw"),
     path("console/", console_actions.page, name="console-actions"),
     path("console/conflicts/", console_conflicts.page, name="console-conflicts"),
+    path("console/unresolved/", console_unresolved.page, name="console-unresolved"),
+    path("console/targets/", console_targets.page, name="console-targets"),
+    path("console/targets/new", console_targets.new, name="console-target-new"),
+    path("console/targets/<str:target>/", console_targets.change, name="console-target"),
+    path("console/targets/<str:target>/switch", console_targets.switch, name="console-target-switch"),
+    path("console/targets/<str:target>/resume", console_targets.resume, name="console-target-resume"),
     path("console/tools/", console_tools.page, name="console-tools"),
     path("console/agents/", console_agents.page, name="console-agents"),
     path("console/agents/<uuid:token>/withdraw", console_agents.withdraw, name="console-token-withdraw"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sideeffects.api import effects, groups, tool_calls, tools, trash
+from sideeffects.api import effects, groups, requests, tool_calls, tools, trash, unresolved
 
 urlpatterns = [
     path("tool-calls", tool_calls.ToolCalls.as_view(), name="api-tool-calls"),
@@ -17,6 +17,11 @@ urlpatterns = [
     path("effects/<uuid:effect>", effects.OneEffect.as_view(), name="api-effect"),
     path("effects/<uuid:effect>/revoke", effects.RevokeEffect.as_view(), name="api-effect-revoke"),
     path("trash", trash.Trash.as_view(), name="api-trash"),
+    path("requests/<uuid:row>", requests.OneRequest.as_view(), name="api-request"),
+    path("requests/<uuid:row>/retry", requests.Retry.as_view(), name="api-request-retry"),
+    path("requests/<uuid:row>/attest", requests.Attest.as_view(), name="api-request-attest"),
+    path("callbacks/<str:target>", requests.Callbacks.as_view(), name="api-callback"),
+    path("unresolved", unresolved.Unresolved.as_view(), name="api-unresolved"),
     path("tools", tools.Tools.as_view(), name="api-tools"),
     path("targets", tools.Targets.as_view(), name="api-targets"),
 ]

@@ -112,13 +112,14 @@ class GroupFacts:
     restored: int = 0
     trash_until: str = ""
     at: datetime | None = None
+    unanswered: int = 0  # of those requesting: sent, and no usable answer came
+    targets: str = ""  # the systems that are asked, by name
 
 
 _GROUP: dict[Standing, tuple[Tone, str]] = {
     Standing.IN_FLIGHT: (Tone.FLIGHT, _("In flight: cannot be revoked yet")),
     Standing.FAILED: (Tone.NONE, _("The agent says nothing was written")),
     Standing.LOST: (Tone.UNKNOWN, _("The agent lost track of this call: it may still land")),
-    Standing.REQUESTED: (Tone.REQUESTED, _("Compensation requested. The outcome is in the target system")),
     Standing.UNDONE: (Tone.DONE, _("The target says it is undone")),
     Standing.ATTESTED: (Tone.NONE, _("Attested by a person, with evidence")),
 }
@@ -130,16 +131,51 @@ def of_group(facts: GroupFacts) -> Words:
     if facts.standing is Standing.STANDING:
         return _standing(facts, members)
     if facts.standing is Standing.REVOKED:
-        if not facts.counts.get(EffectState.REVOKED):
-            return Words(Tone.NONE, _("Revoked, and purged from the trash"), since=facts.at)
-        return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
+        return _revoked(facts)
     if facts.standing is Standing.PARTLY_RESTORED:
         values = {"back": str(facts.restored), "all": str(members)}
         return Words(Tone.UNKNOWN, _("Partly restored: {back} of {all} are back"), values, facts.at)
     if facts.standing is Standing.INCOMPLETE:
         return Words(Tone.UNKNOWN, _("Incomplete: {why}"), {"why": "; ".join(incomplete_because(facts))}, facts.at)
+    if facts.standing is Standing.REQUESTED:
+        return _requested(facts, members)
     tone, text = _GROUP[facts.standing]
     return Words(tone, text, since=facts.at)
+
+
+def _revoked(facts: GroupFacts) -> Words:
+    if not facts.counts.get(EffectState.REVOKED):
+        return Words(Tone.NONE, _("Revoked, and purged from the trash"), since=facts.at)
+    return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
+
+
+def _requested(facts: GroupFacts, members: int) -> Words:
+    """Say how far requests have got: nothing that has not left is called requested."""
+    counts = facts.counts
+    requesting, accepted = counts.get(EffectState.REQUESTING, 0), counts.get(EffectState.COMPENSATING, 0)
+    tone = Tone.UNKNOWN if facts.unanswered else Tone.FLIGHT if requesting else Tone.REQUESTED
+    if accepted == members:
+        return Words(tone, _("Compensation requested. The outcome is in the target system"), since=facts.at)
+    if requesting == members and not facts.unanswered:
+        return Words(tone, _("Not sent yet"), since=facts.at)
+    parts = [
+        (counts.get(EffectState.REVOKED, 0) + counts.get(EffectState.PURGED, 0), "{n} revoked"),
+        (counts.get(EffectState.COMPENSATED, 0), "{n} undone by the target's word"),
+        (counts.get(EffectState.ATTESTED, 0), "{n} attested by a person"),
+        *_under_way(facts),
+    ]
+    targets = facts.targets or "the target"
+    said = ", ".join(text.format(n=number, target=targets) for number, text in parts if number)
+    text = _("Under way: {parts}") if requesting else _("Requested: {parts}")
+    return Words(tone, text, {"parts": said}, facts.at)
+
+
+def _under_way(facts: GroupFacts) -> list[tuple[int, str]]:
+    return [
+        (facts.counts.get(EffectState.REQUESTING, 0) - facts.unanswered, "{n} not sent yet"),
+        (facts.unanswered, "{n} asked without a usable answer yet"),
+        (facts.counts.get(EffectState.COMPENSATING, 0), "{n} waiting for {target}"),
+    ]
 
 
 def _standing(facts: GroupFacts, members: int) -> Words:
@@ -161,10 +197,10 @@ def incomplete_because(facts: GroupFacts) -> list[str]:
         (counts.get(EffectState.ACTIVE, 0) - facts.none, "{n} still standing"),
         (counts.get(EffectState.REFUSED, 0), "{n} refused by the target"),
         (counts.get(EffectState.UNKNOWN, 0), "{n} unknown"),
-        (counts.get(EffectState.REQUESTING, 0), "{n} not sent yet"),
-        (counts.get(EffectState.COMPENSATING, 0), "{n} waiting for the target"),
+        *_under_way(facts),
     ]
-    said = [text.format(n=number) for number, text in reasons if number > 0]
+    targets = facts.targets or "the target"
+    said = [text.format(n=number, target=targets) for number, text in reasons if number > 0]
     if facts.conflict_open:
         said.append(conflict_words(facts.more_declared))
     return said

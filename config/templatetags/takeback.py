@@ -41,6 +41,18 @@ def ago(at: datetime) -> str:
     return _("{span} ago").format(span=words)
 
 
+@register.filter
+def age(at: datetime) -> str:
+    """Return how long ago a moment was, without saying so, e.g. `31 d 2 h`."""
+    return span(timezone.now() - at)  # noqa: TID251  (pages are faces)
+
+
+@register.filter
+def is_past(at: datetime) -> bool:
+    """Say whether a moment has come, by the server's clock."""
+    return at <= timezone.now()  # noqa: TID251  (pages are faces)
+
+
 def span(length: timedelta) -> str:
     """Return a length of time in its largest unit and the next one, e.g. `2 d 4 h`; minutes and seconds stand alone."""
     rest = int(length.total_seconds())

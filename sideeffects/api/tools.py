@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from sideeffects import presenters, queries
+from sideeffects import proofs, queries
 from sideeffects.actors import Actor
 from sideeffects.api.lists import Listing
 from sideeffects.api.shapes import Shape, one_of
@@ -41,14 +41,23 @@ class TargetSerializer(Shape):
     """A system that holds results of tools."""
 
     name = serializers.CharField()
-    base_url = serializers.CharField(help_text="as declared; nothing is asked of it until an admin has registered it")
+    base_url = serializers.CharField(help_text="nothing is asked of it until an admin has registered it")
     audience = serializers.CharField()
     seen_at = serializers.DateTimeField()
-    registered = serializers.SerializerMethodField(help_text="whether this console may ask anything of it")
+    registered = serializers.BooleanField(source="is_askable", help_text="whether an admin has registered it")
+    registered_at = serializers.DateTimeField(allow_null=True)
+    disabled_at = serializers.DateTimeField(
+        allow_null=True, help_text="since an admin had nothing asked of it any more"
+    )
+    confirms_by = serializers.SerializerMethodField(help_text="callback where it has a secret for it; polls by tool")
+    max_in_flight = serializers.IntegerField(help_text="requests at a time")
+    unreachable_since = serializers.DateTimeField(allow_null=True, help_text="one fact, however many requests wait")
+    unreachable_why = serializers.CharField()
+    last_answer_at = serializers.DateTimeField(allow_null=True)
 
-    def get_registered(self, _target: Target) -> bool:
-        """Return false: this console reaches no target yet."""
-        return False
+    def get_confirms_by(self, target: Target) -> str:
+        """Return how it can tell the end by itself."""
+        return "callback" if target.callback_secret else "nothing of its own"
 
 
 class Tools(Listing):
@@ -63,7 +72,7 @@ class Tools(Listing):
 
     def shown(self, rows: Any, by: Actor) -> Any:  # noqa: ARG002  (as above)
         """Return them with their proof."""
-        return presenters.tools_of(rows)
+        return proofs.tools_of(rows)
 
 
 class Targets(Listing):

@@ -3,19 +3,25 @@
 from sideeffects.models.groups import Declaration, Effect, Group
 from sideeffects.models.heartbeat import Heartbeat
 from sideeffects.models.people import Agent, AgentToken, Role
+from sideeffects.models.requests import Attempt, Callback, Notice, Request, SigningKey
 from sideeffects.models.revocations import MemberOutcome, Revocation
 from sideeffects.models.tools import Target, Tool, ToolVersion
 
 __all__ = [
     "Agent",
     "AgentToken",
+    "Attempt",
+    "Callback",
     "Declaration",
     "Effect",
     "Group",
     "Heartbeat",
     "MemberOutcome",
+    "Notice",
+    "Request",
     "Revocation",
     "Role",
+    "SigningKey",
     "Target",
     "Tool",
     "ToolVersion",

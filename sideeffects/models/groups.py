@@ -51,6 +51,7 @@ class Group(models.Model):
     landed_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     reason = models.CharField(max_length=1000, blank=True)
+    stale_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints: ClassVar = [

@@ -1,6 +1,6 @@
 """Remove the local members of groups whose revoke is decided, stamp them, and put it on the log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,10 +13,10 @@ from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, MemberOutcome, Revocation
 from sideeffects.policies import Authority
 from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.ask import ask, is_waiting
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Outcome, RevokeClass, effect_after, outcome_of
 
-NO_TARGETS_YET = "This console cannot reach targets yet; nothing was asked"
 Trigger = Revocation.Trigger
 
 
@@ -28,6 +28,7 @@ class Decided:
     members: Sequence[Effect]
     authority: Authority
     conflict_open: bool
+    obstacles: Mapping[UUID, str] = field(default_factory=dict)  # why a waiting member's target is not asked
     local_members: Sequence[Effect] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -37,13 +38,19 @@ class Decided:
             if effect.state == EffectState.ACTIVE and effect.revoke_class == RevokeClass.LOCAL
         ]
 
+    @property
+    def to_ask(self) -> list[Effect]:
+        """Return the members that their targets are asked about."""
+        return [effect for effect in self.members if is_waiting(effect) and not self.obstacles.get(effect.pk)]
+
 
 def remove(
     decided: Sequence[Decided], *, by: Actor, now: datetime, reason: str, trigger: Trigger
 ) -> dict[UUID, Result]:
-    """Take the local members of all these groups away, and return each group's answer.
+    """Take the local members of all these groups away, have targets asked about the others, and return the answers.
 
-    Inside the caller's transaction; the groups are locked. Raises MembersFailedError. Writes `COMPENSATE`.
+    A local failure undoes the requests too, since nothing of them has left the database. Inside the caller's
+    transaction; the groups are locked. Raises MembersFailedError. Writes `COMPENSATE`.
     """
     pieces = [
         local.Piece(effect.type, effect.object_id, one.group.owner) for one in decided for effect in one.local_members
@@ -51,8 +58,10 @@ def remove(
     absent = local.remove(pieces, by=str(by.party), now=now)
     revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger) for one in decided]
     Revocation.objects.bulk_create(revocations)
+    asked = {one.group.pk: one.to_ask for one in decided}
     for one, revocation in zip(decided, revocations, strict=True):
         _move(one, revocation, absent, now=now)
+    ask(asked, {revocation.group_id: revocation for revocation in revocations}, now=now)
     _stamp(decided, revocations, now=now)
     answers = [_answer(one) for one in decided]
     MemberOutcome.objects.bulk_create(
@@ -111,16 +120,16 @@ def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now
 
 
 def _answer(one: Decided) -> Answer:
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), _detail(effect)) for effect in one.members]
+    members = [MemberAnswer(effect, outcome_of(effect.as_member()), _detail(effect, one)) for effect in one.members]
     return Answer(one.group, members, one.conflict_open)
 
 
-def _detail(effect: Effect) -> str:
+def _detail(effect: Effect, one: Decided) -> str:
     outcome = outcome_of(effect.as_member())
     if outcome is Outcome.ALREADY_GONE:
         return "was already gone, not by this"
-    if outcome is Outcome.NOT_ATTEMPTED and effect.target is not None:
-        return f"{NO_TARGETS_YET} of {effect.target.name}"
+    if outcome is Outcome.NOT_ATTEMPTED:
+        return one.obstacles.get(effect.pk, "")
     return effect.reason
 
 
@@ -141,6 +150,9 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
             "trigger": revocation.trigger,
             "authority": revocation.authority,
             "reason": revocation.reason,
+            "asked_by": revocation.asked_by,
+            "settles": "false",
+            "attempts": [],
             "complete": answer.complete,
             "conflict_open": one.conflict_open,
             "counts": answer.counts,

@@ -1,4 +1,4 @@
-"""Revoke groups: the local members of each in one transaction with its record, all or none."""
+"""Revoke groups: the local members of each in one transaction with its record, all or none; then targets are asked."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,9 +12,10 @@ from sideeffects.actors import Actor
 from sideeffects.models import Agent, Effect, Group
 from sideeffects.services import refuse
 from sideeffects.services.answers import Answer, MemberAnswer, Result
-from sideeffects.services.remove import NO_TARGETS_YET, Decided, Trigger, remove
+from sideeffects.services.ask import is_waiting, obstacle
+from sideeffects.services.remove import Decided, Trigger, remove
 from sideeffects.targets import local
-from sideeffects.transitions import EffectState, GroupState, RevokeClass, outcome_of
+from sideeffects.transitions import EffectState, GroupState, outcome_of
 
 
 class InFlightError(Exception):
@@ -42,11 +43,11 @@ class NotRevocableError(Exception):
 
 
 class TargetsOutOfReachError(Exception):
-    """Only a target could undo this, and this console reaches none."""
+    """Only a target could undo this, and none of them may be asked; the reasons say why."""
 
-    def __init__(self, group: Group, targets: Sequence[str]) -> None:
-        self.group, self.targets = str(group.pk), list(targets)
-        super().__init__(f"{NO_TARGETS_YET} of {', '.join(self.targets)}.")
+    def __init__(self, group: Group, targets: Sequence[str], reasons: Sequence[str]) -> None:
+        self.group, self.targets, self.reasons = str(group.pk), list(targets), list(reasons)
+        super().__init__(f"Nothing was asked: {'; '.join(self.reasons)}.")
 
 
 # What keeps one group as it is while its neighbours go on; anything else undoes the whole.
@@ -89,13 +90,13 @@ def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: 
     work: list[Decided] = []
     for key in ids:
         try:
-            one = _classified(key, rows, members.get(key, []), conflicts, by=by, reason=reason)
-            if one.local_members:
+            one = _classified(key, rows, members.get(key, []), conflicts, by=by, now=now, reason=reason)
+            if one.local_members or one.to_ask:
                 policies.check_agent_cap(by, more=len(work) + 1, now=now)
         except REFUSALS as error:
             results[key] = Result(key, refusal=error)
             continue
-        if one.local_members:
+        if one.local_members or one.to_ask:
             work.append(one)
         else:
             results[key] = Result(key, answer=_as_it_is(one))
@@ -105,22 +106,31 @@ def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: 
 
 
 def _classified(
-    key: UUID, rows: dict[UUID, Group], members: list[Effect], conflicts: set[UUID], *, by: Actor, reason: str
+    key: UUID,
+    rows: dict[UUID, Group],
+    members: list[Effect],
+    conflicts: set[UUID],
+    *,
+    by: Actor,
+    now: datetime,
+    reason: str,
 ) -> Decided:
     """Decide whether this group may and can be revoked; raises the refusal."""
     group = rows.get(key)
     if group is None:
         raise policies.NotFoundError("group", str(key))
-    work = Decided(group, members, policies.check_may_revoke(by, group, reason=reason), key in conflicts)
+    authority = policies.check_may_revoke(by, group, reason=reason)
+    obstacles = {row.pk: obstacle(row, group, by=by, now=now) for row in members if is_waiting(row)}
+    work = Decided(group, members, authority, key in conflicts, obstacles)
     if group.state in {GroupState.OPEN, GroupState.LOST}:
         raise InFlightError(group)
     if group.state == GroupState.FAILED:
         raise NothingWrittenError(group)
     untouched = all(effect.state == EffectState.ACTIVE for effect in members)
-    if untouched and not work.local_members:
-        external = [effect for effect in members if effect.revoke_class == RevokeClass.EXTERNAL]
-        if external:
-            raise TargetsOutOfReachError(group, sorted({effect.target.name for effect in external if effect.target}))
+    if untouched and not work.local_members and not work.to_ask:
+        if obstacles:
+            names = {effect.target.name for effect in members if effect.pk in obstacles and effect.target}
+            raise TargetsOutOfReachError(group, sorted(names), list(dict.fromkeys(obstacles.values())))
         raise NotRevocableError(group, list(dict.fromkeys(effect.reason for effect in members)))
     return work
 

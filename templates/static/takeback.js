@@ -35,13 +35,17 @@
     const more = unit === "d" || unit === "h" ? Math.floor((seconds % size) / smaller) : 0;
     return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${next}` : ""}`;
   };
-  const age = () => {
+  // By the server's clock: this one may be wrong.
+  const skew = Date.parse(document.documentElement.dataset.now) - Date.now() || 0;
+  const age = (which) => {
     if (document.documentElement.lang !== "en") return;
-    for (const node of document.querySelectorAll("time[data-age]")) {
-      const seconds = Math.trunc((Date.now() - Date.parse(node.dateTime)) / 1000);
+    for (const node of document.querySelectorAll(which)) {
+      const seconds = Math.trunc((Date.now() + skew - Date.parse(node.dateTime)) / 1000);
       const words = seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`;
-      if (node.firstElementChild && node.firstElementChild.textContent !== words) node.firstElementChild.textContent = words;
+      const place = node.querySelector("span");
+      if (place && place.textContent !== words) place.textContent = words;
     }
   };
-  setInterval(age, 15000);
+  setInterval(age, 15000, "time[data-age]");
+  setInterval(age, 1000, "time[data-age=close]");
 })();

@@ -17,7 +17,7 @@ from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.actors import NOBODY, SCOPES
 from sideeffects.services import tokens
-from tests import factories
+from tests import external, factories
 
 pytestmark = pytest.mark.django_db
 PEOPLE = ("alice", "bob", "charlie", "admin", "auditor", "staff")
@@ -53,6 +53,9 @@ class World:
         self.effect = effect
         self.token = factories.token(owner="alice")
         self.plan, _ = submit(body=b"{}", by=factories.person("alice"), now=factories.NOW)
+        with override_settings(TARGET_HOSTS=frozenset({"127.0.0.1:9"})):
+            external.registered("http://127.0.0.1:9")
+            self.request = external.asked(external.contact())
 
     def kwargs(self, item: URLPattern) -> dict[str, Any]:
         """Return what the address names; every name has one real thing."""
@@ -61,6 +64,8 @@ class World:
             "effect": self.effect.pk,
             "token": self.token.pk,
             "plan": self.plan.pk,
+            "row": self.request.pk,
+            "target": self.request.target.name,
             "uid": self.group.pk,
             "object_id": "1",
             "id": "1",

@@ -14,9 +14,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from audit import log
-from config import demo
+from config import demo, demo_targets, env
 from config.celery import app
 from config.embedded import Background
+from config.neighbour import AUDIENCE, Neighbour, secret
 from config.wsgi import application
 from sideeffects import actors
 from sideeffects.actors import ADMIN
@@ -46,11 +47,12 @@ class Command(BaseCommand):
         if settings.DEMO and not is_loopback(host):
             raise CommandError("Demo people may be entered without a password, so only on 127.0.0.1. Add --no-demo.")
         server = take_port(host, port)
+        neighbour = begin(host, port) if settings.DEMO else None  # it starts while the database is prepared
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, stop)
         call_command("migrate", verbosity=0, interactive=False)
         declare.sync(by=actors.system("up"), now=timezone.now())  # noqa: TID251  (a face)
-        lines = demo_lines() if settings.DEMO else first_lines()
+        lines = demo_lines(neighbour) if neighbour else first_lines()
         mark()
         log.seal()
         background = Background(app)
@@ -59,6 +61,8 @@ class Command(BaseCommand):
         self.stdout.flush()
         server.run()
         background.stop()
+        if neighbour:
+            neighbour.stop()
         os._exit(0)  # an orderly end would wait once more for idle threads
 
 
@@ -70,9 +74,21 @@ def mark() -> None:
         settings.DEMO_MARK.unlink(missing_ok=True)
 
 
-def demo_lines() -> list[str]:
+def begin(host: str, port: int) -> Neighbour:
+    """Start the sandbox, which finds the console's keys at the address served here."""
+    console = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if not env.text("TAKEBACK_URL"):
+        settings.PUBLIC_URL = console
+    return Neighbour(console=console, target=demo_targets.CRM, folder=settings.DATA_DIR)
+
+
+def demo_lines(neighbour: Neighbour) -> list[str]:
     """Make the demo data and return who can enter it, and the token an agent can use."""
-    access = demo.seed(now=timezone.now())  # noqa: TID251  (a face)
+    now = timezone.now()  # noqa: TID251  (a face)
+    neighbour.wait()
+    settings.TARGET_HOSTS = settings.TARGET_HOSTS | {neighbour.host}
+    demo_targets.register(url=neighbour.url, audience=AUDIENCE, secret=secret(), now=now)
+    access = demo.seed(now=now, stage=neighbour)
     people = [f"  {name:<8} {password}" for name, password in access.passwords.items()]
     heading = "Made-up people, from this machine only; passwords and token are new at each start:"
     return [heading, *people, f"Token of the agent {demo.AGENT}, acting for alice: {access.token}"]

@@ -12,9 +12,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.sandbox import until
 
 ROOT = Path(__file__).resolve().parents[3]
 OF_THE_TESTS = ("DATABASE_URL", "TAKEBACK_", "DJANGO_ALLOW", "PYTEST_")
@@ -75,6 +79,56 @@ def test_up_serves_the_demonstration_and_stops_within_five_seconds(folder, how):
         up.send_signal(how)
         assert up.wait(5) == 0
         assert time.monotonic() - asked < 5
+
+
+def test_the_demonstrations_target_undoes_what_is_asked_and_says_so(folder):
+    with running(folder) as (_, address, lines):
+        asked = Agent(address, lines)
+        standing = asked.group_of("c-2051")
+        answer = asked.post(f"{standing['url']}/revoke", {"reason": "a test"})
+        assert answer["counts"] == {"not sent": 1}
+        until(lambda: asked.get(standing["url"])["counts"] == {"compensated": 1}, seconds=PATIENCE)
+        [waiting] = asked.get("/api/v1/unresolved")["causes"]
+        assert (waiting["cause"], waiting["ages"]["older"], waiting["count"]) == ("waiting for the target", 1, 2)
+        assert len(asked.get("/api/v1/groups?conversation=demo:+customers+and+issues")["results"]) == 4
+
+
+def test_its_target_goes_with_it_even_when_killed_and_is_the_same_at_the_next_start(folder):
+    states = []
+    for _ in range(2):
+        with running(folder) as (up, address, lines):
+            [target] = [one for one in Agent(address, lines).get("/api/v1/targets")["results"] if one["base_url"]]
+            port = int(target["base_url"].rpartition(":")[2])
+            assert not is_free(port)
+            states.append((target["base_url"], Agent(address, lines).get("/api/v1/unresolved")["total"]))
+            up.kill()
+            until(partial(is_free, port), seconds=5)
+    assert states[0] == states[1]
+
+
+class Agent:
+    """Speaks to the API with the token that `up` printed."""
+
+    def __init__(self, address: str, lines: list[str]) -> None:
+        self.address, self.headers = address, {"Authorization": f"Bearer {lines[-1].split()[-1]}"}
+
+    def get(self, path: str) -> Any:
+        return json.loads(get(f"{self.address}{path}", **self.headers)[1])
+
+    def post(self, path: str, body: Any) -> Any:
+        headers = {**self.headers, "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.address}{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read())
+
+    def group_of(self, id_: str) -> Any:
+        [effect] = self.get(f"/api/v1/effects?id={id_}")["results"]
+        return self.get(f"/api/v1/groups/{effect['group']}")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def test_without_demo_nobody_is_made_up_and_the_first_admin_is_explained(tmp_path):

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests import factories
+from tests.fakes import serving
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 ROLES = {"admin": "admin", "auditor": "auditor"}
@@ -58,3 +59,12 @@ def words(markup: str) -> str:
 def reader() -> Callable[[str], Reader]:
     """Give what signs a person in."""
     return Reader
+
+
+@pytest.fixture
+def fake(settings):
+    """Give a target that accepts everything until a test decides otherwise."""
+    with serving(lambda _seen: (202, {}, b"")) as running:
+        settings.TARGET_HOSTS = frozenset({running.host})
+        settings.TARGET_SECONDS = 1
+        yield running

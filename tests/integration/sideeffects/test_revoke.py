@@ -155,7 +155,7 @@ def test_a_target_is_not_reached_yet_and_the_answer_says_so():
     by = planner()
     factories.crm(by)
     group = factories.report(by, [factories.contact("c_1")]).group
-    with pytest.raises(TargetsOutOfReachError, match=r"cannot reach targets yet.*crm\.example"):
+    with pytest.raises(TargetsOutOfReachError, match=r"no admin has registered crm\.example yet"):
         ask(group, person("alice")).unwrap()
     assert Effect.objects.get().state == EffectState.ACTIVE
 

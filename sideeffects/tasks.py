@@ -1,0 +1,29 @@
+"""Which background work do side effects have? All of it finds its work in the rows; a wake-up only says when."""
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from sideeffects import actors
+from sideeffects.carrier import Carrier
+from sideeffects.services import notices, stale
+
+_carrier = Carrier(by=actors.system("worker"), clock=timezone.now, most=settings.CALLS_AT_ONCE)  # noqa: TID251  (a face)
+
+
+@shared_task(name="sideeffects.carry_out")  # type: ignore[untyped-decorator]  # celery ships no types
+def carry_out() -> None:
+    """Carry requests to targets, and ask about those that were accepted, until nothing is due."""
+    _carrier.run()
+
+
+@shared_task(name="sideeffects.flag_stale")  # type: ignore[untyped-decorator]  # celery ships no types
+def flag_stale() -> None:
+    """Flag what is unresolved for longer than its threshold."""
+    stale.flag(by=actors.system("beat"), now=timezone.now())  # noqa: TID251  (a face)
+
+
+@shared_task(name="sideeffects.send_notices")  # type: ignore[untyped-decorator]  # celery ships no types
+def send_notices() -> None:
+    """Write to people about what waits for them."""
+    notices.send(by=actors.system("worker"), now=timezone.now())  # noqa: TID251  (a face)

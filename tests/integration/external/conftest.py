@@ -1,0 +1,40 @@
+"""What do these tests share? A fake target that a test decides for, and the real sandbox wired to the product."""
+
+import pytest
+from django.test import Client
+
+from tests.external import SECRET, clock, registered
+from tests.fakes import serving
+from tests.sandbox import running
+
+
+@pytest.fixture
+def fake(settings):
+    """Give a target that accepts everything until a test decides otherwise."""
+    with serving(lambda _seen: (202, {}, b"")) as running_:
+        settings.TARGET_HOSTS = frozenset({running_.host})
+        settings.TARGET_SECONDS = 1
+        yield running_
+
+
+@pytest.fixture(scope="session")
+def sandbox_process(live_server):
+    """Give the sandbox as a process beside a real server, whose keys it fetches and which it calls back."""
+    with running(
+        f"{live_server.url}/.well-known/jwks.json",
+        callback=f"{live_server.url}/api/v1/callbacks/crm.example",
+        secret=SECRET,
+        settle_after=3600,
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def crm(sandbox_process, transactional_db, settings):
+    """Give the sandbox as the registered target crm.example, the only host that is excepted; work settles when told."""
+    sandbox_process.forget()
+    Client().get("/.well-known/jwks.json")  # loads what the first request of a process loads, for a second or two
+    settings.TARGET_HOSTS = frozenset({sandbox_process.host})
+    settings.TARGET_SECONDS = 1
+    registered(sandbox_process.url, now=clock())
+    return sandbox_process
