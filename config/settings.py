@@ -15,6 +15,12 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = env.folder("TAKEBACK_DATA", BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)  # the database in it holds sessions that are signed in
 
+# -- The demonstration -------------------------------------------------------------------------------------------
+# Demo people exist and may be entered as, on loopback only. `up` leaves the mark, so that every command on the folder's
+# own database knows; a database named by DATABASE_URL is never taken for a demonstration by it.
+DEMO_MARK = DATA_DIR / "demo"
+DEMO = env.flag("TAKEBACK_DEMO", default=DEMO_MARK.exists() and not env.text("DATABASE_URL"))
+
 # -- Security -----------------------------------------------------------------------------------------------------
 DEBUG = False
 SECRET_KEY = env.secret("TAKEBACK_SECRET_KEY", DATA_DIR / "keys" / "secret_key")
@@ -187,10 +193,6 @@ STATICFILES_DIRS = [BASE_DIR / "templates" / "static"]
 WHITENOISE_USE_FINDERS = True
 
 # -- Takeback -----------------------------------------------------------------------------------------------------
-# Demo people exist and may be entered as, on loopback only. `up` leaves the mark, so that every command on the folder's
-# own database knows; a database named by DATABASE_URL is never taken for a demonstration by it.
-DEMO_MARK = DATA_DIR / "demo"
-DEMO = env.flag("TAKEBACK_DEMO", default=DEMO_MARK.exists() and not env.text("DATABASE_URL"))
 AUDIT_LOG = "demo" if DEMO else "main"  # demo data has a log of its own
 TRASH_DAYS = env.number("TAKEBACK_TRASH_DAYS", 30, least=1)
 CALL_LEASE_SECONDS = env.number("TAKEBACK_CALL_LEASE_SECONDS", 60, least=1)  # how long a call executed here may run
@@ -217,11 +219,10 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.text("TAKEBACK_SMTP_USER"), env.text(
 EMAIL_USE_TLS = env.flag("TAKEBACK_SMTP_TLS")
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("TAKEBACK_MAIL_FROM", "takeback@localhost")
-EMAIL_BACKEND = (
-    "django.core.mail.backends.smtp.EmailBackend"
-    if env.text("TAKEBACK_SMTP_HOST")
-    else "django.core.mail.backends.console.EmailBackend"
-)
+# What goes to made-up people is kept as files, so that it neither leaves nor covers what `up` has printed.
+EMAIL_FILE_PATH = DATA_DIR / "mail"
+_BACKEND = "filebased" if DEMO else "smtp" if env.text("TAKEBACK_SMTP_HOST") else "console"
+EMAIL_BACKEND = f"django.core.mail.backends.{_BACKEND}.EmailBackend"
 
 # -- Logs ---------------------------------------------------------------------------------------------------------
 LOGGING = {
