@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from sideeffects.actors import Actor
 from sideeffects.identity import CannotSignError, Signer, signer_of
-from sideeffects.models import Attempt, Request, SigningKey, Target
+from sideeffects.models import Agent, Attempt, Group, Request, SigningKey, Target, ToolVersion
 from sideeffects.services import keys
 from sideeffects.transitions import EffectState
 
@@ -81,18 +82,42 @@ def _rows(target: Target, room: int, now: datetime) -> list[Request]:
     if room <= 0:
         return []
     found = due(now).filter(target=target).order_by("next_try_at", "pk")
-    locked = found.select_for_update(of=("self",), no_key=True, skip_locked=True).select_related(
-        "target", "tool_version__tool", "effect__group__owner", "user", "agent"
-    )
-    return list(locked[:room])
+    locked = found.select_for_update(of=("self",), no_key=True, skip_locked=True).values_list("pk", flat=True)
+    # What they refer to is read apart: joined with everything that is due, it took 40 ms where thousands are.
+    rows = Request.objects.filter(pk__in=list(locked[:room])).select_related("effect__group", "revocation")
+    return _with_what_they_share(list(rows.order_by("next_try_at", "pk")), target)
+
+
+_versions: dict[int, ToolVersion] = {}  # added and never edited
+
+
+def _with_what_they_share(rows: list[Request], target: Target) -> list[Request]:
+    """Fill in what many requests have in common, each read once."""
+    unknown = {row.tool_version_id for row in rows} - _versions.keys()
+    if unknown:
+        _versions.update(ToolVersion.objects.select_related("tool").in_bulk(unknown))
+    people = get_user_model().objects.in_bulk({row.user_id for row in rows} | {_group(row).owner_id for row in rows})
+    agents = Agent.objects.in_bulk({row.agent_id for row in rows if row.agent_id})
+    for row in rows:
+        row.target, row.tool_version, row.user = target, _versions[row.tool_version_id], people[row.user_id]
+        row.agent = agents[row.agent_id] if row.agent_id else None
+        _group(row).owner = people[_group(row).owner_id]
+    return rows
+
+
+def _group(row: Request) -> Group:
+    return row.effect.group
 
 
 def _taken(rows: Sequence[Request], key: SigningKey, *, now: datetime) -> list[Claimed]:
     _close_crashed([row for row in rows if row.lease_until is not None], now=now)
     until = now + timedelta(seconds=settings.REQUEST_LEASE_SECONDS)
     sends = [row for row in rows if _purpose(row) is Purpose.SEND]
-    Request.objects.filter(pk__in=[row.pk for row in rows]).update(lease_until=until)
-    Request.objects.filter(pk__in=[row.pk for row in sends]).update(tries=F("tries") + 1, attempted=F("attempted") + 1)
+    asks = [row.pk for row in rows if row not in sends]
+    counted = {"tries": F("tries") + 1, "attempted": F("attempted") + 1}
+    Request.objects.filter(pk__in=[row.pk for row in sends]).update(lease_until=until, **counted)
+    if asks:
+        Request.objects.filter(pk__in=asks).update(lease_until=until)
     for row in rows:
         row.lease_until = until
     for row in sends:

@@ -3,14 +3,14 @@
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from sideeffects.actors import Actor
 from sideeffects.models import Attempt, Group, Request, Target
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 ASK_SOON = 2.0  # seconds after which what has just been accepted, or may have arrived, is asked about
 ASK_MOST = 3600.0
 PROBE_MOST = 300.0
+ANSWER_NOTED = timedelta(seconds=10)  # how exactly a target's last answer is known: each note would hold up a claim
 
 
 def settle(*, called: Sequence[Called], by: Actor, now: datetime) -> None:
@@ -49,18 +50,28 @@ def settle(*, called: Sequence[Called], by: Actor, now: datetime) -> None:
     _note_reach(called, now=now)
 
 
-def lock(requests: Sequence[UUID]) -> dict[UUID, Request]:
-    """Lock the groups of these requests and then the requests, in this order everywhere; who is absent is left out."""
+def lock(requests: Sequence[UUID], *, known: Mapping[UUID, Request] | None = None) -> dict[UUID, Request]:
+    """Lock the groups of these requests and then the requests, in this order everywhere; who is absent is left out.
+
+    `known`: rows read before, from which is taken what does not change while a request is carried.
+    """
     groups = Group.objects.filter(effects__requests__in=list(requests)).values("pk")
-    list(Group.objects.select_for_update(of=("self",)).filter(pk__in=groups).order_by("pk"))
-    rows = Request.objects.select_for_update(of=("self",), no_key=True).select_related(
-        "effect__group__owner", "effect__group__tool_version", "target", "tool_version__tool", "revocation__user"
-    )
-    return {row.pk: row for row in rows.filter(pk__in=list(requests)).order_by("pk")}
+    list(Group.objects.select_for_update(of=("self",)).filter(pk__in=groups).order_by("pk").values_list("pk"))
+    related = ["effect"] if known else ["effect__group__owner", "target", "tool_version", "revocation"]
+    locked = Request.objects.select_for_update(of=("self",), no_key=True).select_related(*related)
+    rows = {row.pk: row for row in locked.filter(pk__in=list(requests)).order_by("pk")}
+    for row in rows.values():
+        if known:
+            old = known[row.pk]
+            row.target, row.tool_version, row.revocation = old.target, old.tool_version, old.revocation
+            row.effect.group = old.effect.group
+        row.effect.group.tool_version = row.tool_version  # the same, by how it was asked
+    return rows
 
 
 def _settle(called: Sequence[Called], *, by: Actor, now: datetime) -> None:
-    rows = lock([one.claimed.request.pk for one in called])
+    known = {one.claimed.request.pk: one.claimed.request for one in called}
+    rows = lock(list(known), known=known)
     moved = []
     for one in called:
         request = rows[one.claimed.request.pk]
@@ -221,7 +232,10 @@ def _note_reach(called: Sequence[Called], *, now: datetime) -> None:
             _note_down(pk, why, now=now)
         elif any(one.heard.kind is not Kind.NOT_LEFT for one in own):
             back = {"unreachable_since": None, "unreachable_why": "", "unreachable_tries": 0, "probe_at": None}
-            Target.objects.filter(pk=pk).update(last_answer_at=now, **back)
+            news = (
+                Q(last_answer_at=None) | Q(last_answer_at__lt=now - ANSWER_NOTED) | Q(unreachable_since__isnull=False)
+            )
+            Target.objects.filter(news, pk=pk).update(last_answer_at=now, **back)
 
 
 def _note_down(pk: int, why: str, *, now: datetime) -> None:

@@ -63,18 +63,11 @@ def notify(said: Iterable[tuple[Group, Request | None, str]], *, now: datetime) 
 def _attempts(requests: Sequence[Request]) -> dict[UUID, list[dict[str, str]]]:
     """Return how the log names the tries of each request: by number, token id, key and what came of each."""
     found: dict[UUID, list[dict[str, str]]] = defaultdict(list)
-    for attempt in Attempt.objects.filter(request__in=requests).order_by("request", "number"):
-        found[attempt.request_id].append(
-            {
-                "request": str(attempt.request_id),
-                "number": str(attempt.number),
-                "purpose": attempt.purpose,
-                "jti": str(attempt.jti),
-                "kid": attempt.kid,
-                "kind": attempt.kind or "open",
-                "status": str(attempt.status or ""),
-            }
-        )
+    names = ("number", "purpose", "jti", "kid", "kind", "status")
+    tries = Attempt.objects.filter(request__in=requests).order_by("request", "number")
+    for key, *values in tries.values_list("request", *names):
+        words = {name: str(value if value is not None else "") for name, value in zip(names, values, strict=True)}
+        found[key].append({"request": str(key), **words})
     return found
 
 
@@ -85,8 +78,10 @@ def _compensate(moved: Sequence[Moved], attempts: dict[UUID, list[dict[str, str]
     if not groups:
         return []
     members, conflicts = _members(groups), queries.open_conflicts(groups)
-    heads = Effect.objects.filter(group__in=groups, position=0)
-    principals = {effect.group_id: effect for effect in heads}
+    effects = [one.request.effect for one in moved]
+    principals = {effect.group_id: effect for effect in effects if effect.position == 0}
+    for effect in Effect.objects.filter(group__in=groups.keys() - principals.keys(), position=0):
+        principals[effect.group_id] = effect
     return [
         _entry(rows, principals[key], members[key], attempts, conflict_open=key in conflicts, by=by)
         for key, rows in groups.items()
