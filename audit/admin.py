@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from audit.models import Head, Record, Seal, Subject, Unsealed
+from audit.models import Checkpoint, Head, Record, Seal, Subject, Tile, Unsealed
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # (not subscriptable when it runs)
@@ -41,4 +41,11 @@ class SealAdmin(ReadOnly):
     list_display = ("seq", "log", "record_id", "chain")
 
 
-admin.site.register([Subject, Unsealed, Head], ReadOnly)
+@admin.register(Checkpoint)
+class CheckpointAdmin(ReadOnly):
+    """Signed heads that were published."""
+
+    list_display = ("size", "origin", "log", "published_at")
+
+
+admin.site.register([Subject, Tile, Unsealed, Head], ReadOnly)

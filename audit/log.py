@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from audit import chain
+from audit import chain, tree
 from audit.bodies import Body, Entry, bodies_of
 from audit.models import Head, Record, Seal, Subject, Unsealed
 from audit.snapshot import snapshot
@@ -120,7 +120,9 @@ def _seal_go(log: str, *, wait: bool) -> int | None:
             .values_list("record_id", "record__leaf_hash", "record__seal__seq")[:GO]
         )
         fresh = [(record, leaf) for record, leaf, seq in waiting if seq is None]
-        Seal.objects.bulk_create(_seals(log, fresh), batch_size=BATCH)
+        seals = Seal.objects.bulk_create(_seals(log, fresh), batch_size=BATCH)
+        if seals:
+            tree.extend(log, seals[-1].seq + 1)
         Unsealed.objects.filter(record_id__in=[record for record, _, _ in waiting]).delete()
     return len(fresh)
 

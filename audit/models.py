@@ -70,6 +70,48 @@ class Seal(models.Model):
         return f"{self.log} {self.seq}"
 
 
+class Tile(models.Model):
+    """One hash of the tree: the root of the 256 hashes below it, once all of them are there.
+
+    Of level 1 above 256 leaves, of level 2 above 256 of level 1, and so on: the entries of tlog-tiles' tiles from level 1
+    up. Leaf hashes are in the records; whatever is not full yet is computed from these.
+    """
+
+    log = models.CharField(max_length=LIMITS["log"])
+    level = models.SmallIntegerField()
+    number = models.BigIntegerField()
+    root = models.CharField(max_length=64)
+
+    class Meta:
+        default_permissions = ("view",)
+        constraints = (models.UniqueConstraint(fields=["log", "level", "number"], name="audit_tile_place"),)
+
+    def __str__(self) -> str:
+        return f"{self.log} {self.level} {self.number}"
+
+
+class Checkpoint(models.Model):
+    """A signed head of the log that has been published; what counts is the copy that is held elsewhere.
+
+    `origin` names the log and its epoch, `key` is the public key that signed it, `size` how many records it covers.
+    """
+
+    log = models.CharField(max_length=LIMITS["log"])
+    origin = models.CharField(max_length=200)
+    size = models.BigIntegerField()
+    root = models.CharField(max_length=64)
+    note = models.TextField()
+    key = models.TextField()
+    published_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ("view",)
+        constraints = (models.UniqueConstraint(fields=["log", "origin", "size"], name="audit_checkpoint_head"),)
+
+    def __str__(self) -> str:
+        return f"{self.origin} {self.size}"
+
+
 class Head(models.Model):
     """The sealer's lock of one log; it holds nothing, the last seal is the head. Mutable."""
 

@@ -10,6 +10,8 @@ UNIQUE = {
     "audit_record": (("id",), ("uid",)),
     "audit_subject": (("id",), ("record_id", "object_type", "object_id")),
     "audit_seal": (("id",), ("log", "seq"), ("record_id",)),
+    "audit_tile": (("id",), ("log", "level", "number")),
+    "audit_checkpoint": (("id",), ("log", "origin", "size")),
 }
 REFUSE = (
     "BEGIN RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP"

@@ -9,7 +9,7 @@ from audit.events import Party
 from audit.models import Record, Seal, Subject
 from tests.factories import NOW
 
-APPEND_ONLY = {"audit.record", "audit.subject", "audit.seal"}
+APPEND_ONLY = {"audit.record", "audit.subject", "audit.seal", "audit.tile", "audit.checkpoint"}
 MUTABLE = {
     "audit.head",
     "audit.unsealed",

@@ -105,7 +105,7 @@ def test_the_lock_and_the_queue_are_mutable():
 def test_missing_names_what_is_gone_and_install_puts_it_back(tampering):
     assert triggers.missing(connection) == []
     with tampering():
-        assert len(triggers.missing(connection)) == (6 if connection.vendor == "postgresql" else 9)
+        assert len(triggers.missing(connection)) == (10 if connection.vendor == "postgresql" else 15)
     assert triggers.missing(connection) == []
 
 
@@ -118,7 +118,7 @@ def test_an_altered_trigger_counts_as_missing():
         run(
             "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
         )
-        assert len(triggers.missing(connection)) == 6
+        assert len(triggers.missing(connection)) == 10
     else:
         run("DROP TRIGGER audit_seal_no_delete")
         run("CREATE TRIGGER audit_seal_no_delete BEFORE DELETE ON audit_seal BEGIN SELECT 1; END")

@@ -1,0 +1,52 @@
+"""Which tree stands above the sealed records? Extended by the sealer, read a few hundred hashes at a time."""
+
+from collections.abc import Sequence
+
+from django.db.models import Max
+
+from audit import merkle
+from audit.merkle import WIDTH
+from audit.models import Seal, Tile
+
+GO = 16  # tiles of one level in one go: more than a go of the sealer fills, so that a tree that lags catches up
+
+
+def extend(log: str, size: int) -> None:
+    """Add the hashes of tiles that have become full, at most GO of each level; the caller holds the log's head."""
+    level, below = 1, size
+    while below >= WIDTH:
+        below = _extend_level(log, level, below // WIDTH)
+        level += 1
+
+
+def _extend_level(log: str, level: int, full: int) -> int:
+    """Add what is missing of one level and return how many hashes it then has."""
+    last = Tile.objects.filter(log=log, level=level).aggregate(last=Max("number"))["last"]
+    there = 0 if last is None else last + 1
+    until = min(full, there + GO)
+    hashes = entries(log, level - 1, there * WIDTH, (until - there) * WIDTH) if until > there else []
+    roots = [merkle.fold(hashes[at : at + WIDTH]) for at in range(0, len(hashes) - WIDTH + 1, WIDTH)]
+    Tile.objects.bulk_create(
+        Tile(log=log, level=level, number=there + at, root=root.hex()) for at, root in enumerate(roots)
+    )
+    return there + len(roots)
+
+
+def entries(log: str, level: int, first: int, count: int) -> list[bytes]:
+    """Return hashes of one level of tiles, fewer where one is missing; level 0 are the records' leaf hashes."""
+    if level == 0:
+        rows = Seal.objects.filter(log=log, seq__gte=first, seq__lt=first + count)
+        found = rows.order_by("seq").values_list("seq", "record__leaf_hash")
+    else:
+        tiles = Tile.objects.filter(log=log, level=level, number__gte=first, number__lt=first + count)
+        found = tiles.order_by("number").values_list("number", "root")
+    return [bytes.fromhex(text) for at, (number, text) in enumerate(found) if number == first + at]
+
+
+def tree_of(log: str, size: int) -> merkle.Tree:
+    """Return the tree of a log as of a size, as its stored hashes have it."""
+
+    def read(level: int, first: int, count: int) -> Sequence[bytes]:
+        return entries(log, level, first, count)
+
+    return merkle.Tree(read, size)
