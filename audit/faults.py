@@ -10,7 +10,8 @@ from audit import chain
 
 CHANGED, MISSING, DUPLICATE, REORDERED = "changed", "missing", "duplicate", "reordered"
 INSERTED, LOOKUP_ALTERED = "inserted", "lookup altered"
-KINDS = (CHANGED, MISSING, DUPLICATE, REORDERED, INSERTED, LOOKUP_ALTERED)
+FORGED_HEAD, NOT_AN_EXTENSION = "forged head", "not an extension"
+KINDS = (CHANGED, MISSING, DUPLICATE, REORDERED, INSERTED, LOOKUP_ALTERED, FORGED_HEAD, NOT_AN_EXTENSION)
 
 
 @dataclass(frozen=True)

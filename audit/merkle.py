@@ -61,6 +61,7 @@ class Frontier:
     def __init__(self, size: int = 0, peaks: Iterable[bytes] = ()) -> None:
         """Begin with the peaks of a tree of this size, left to right; raises ValueError where their number is wrong."""
         self.size, self.peaks = size, list(peaks)
+        self.tiles = dict[int, bytes]()  # of each level of tiles the hash that was made last
         if len(self.peaks) != size.bit_count() or any(len(peak) != SIZE for peak in self.peaks):
             raise ValueError("these are not the peaks of a tree of this size")
 
@@ -74,12 +75,16 @@ class Frontier:
             done += 1 << level
 
     def _push(self, level: int, peak: bytes) -> None:
-        size = self.size >> level
-        while size & 1:
-            peak = parent(self.peaks.pop(), peak)
-            size >>= 1
+        size, self.size = self.size, self.size + (1 << level)
+        while size >> level & 1:
+            self._keep(level, peak)
+            peak, level = parent(self.peaks.pop(), peak), level + 1
+        self._keep(level, peak)
         self.peaks.append(peak)
-        self.size += 1 << level
+
+    def _keep(self, level: int, peak: bytes) -> None:
+        if level and level % HEIGHT == 0:
+            self.tiles[level // HEIGHT] = peak
 
     @property
     def root(self) -> bytes:

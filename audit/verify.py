@@ -1,66 +1,78 @@
 """Is the log what was written? Streams in constant memory, at one size, while writers write."""
 
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 
-from audit import chain, faults, log
+from audit import faults, log
 from audit.events import Party
-from audit.faults import Fault, Row
-from audit.models import Record, Seal, Subject, Unsealed
+from audit.faults import Fault
+from audit.heads import Heads
+from audit.held import Held
+from audit.models import Checkpoint, Record, Seal, Unsealed
 from audit.snapshot import snapshot
+from audit.walk import OutOfTimeError, Walk, rows_of
 
-CONSISTENT, BROKEN, CANNOT_TELL = "consistent", "broken", "cannot tell"
-ROWS, BYTES = 500, 2_000_000  # how much is held at once
-_COLUMNS = Row._fields[3:]
+VERIFIED, CONSISTENT, BROKEN, CANNOT_TELL = "verified", "consistent", "broken", "cannot tell"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What verifying found out: never that the log is valid, only that it agrees with itself, or not, or unknown."""
+    """What verifying found out: never that the log is valid, only what it agrees with, or not, or unknown."""
 
     log: str
-    verdict: str  # consistent, broken, cannot tell
+    verdict: str  # verified, consistent, broken, cannot tell
     size: int  # places in the log as of the moment that was read
-    checked: int  # how many of them were checked and found good, from the first
+    checked: int  # the places before this one were found good
+    since: int  # where reading began: what stands before was taken from a checkpoint that had been checked
     head: str  # the chain value after the last of these
+    root: str  # the root of the tree after the last of these
+    covered: int  # how many records the checkpoint covers that was verified against, else the last one kept here
     unsealed: int  # records that have no place yet; nothing binds them
     oldest_unsealed_at: datetime | None
     fault: Fault | None = None
 
+    @property
+    def unprotected(self) -> int:
+        """Return how many records no checkpoint covers: they could be changed or taken away unnoticed."""
+        return max(self.size - self.covered, 0) + self.unsealed
 
-class _OutOfTimeError(Exception):
-    """The time allowed is over before the log was."""
 
+def verify(
+    name: str | None = None, *, held: Held | None = None, incremental: bool = False, seconds: float | None = None
+) -> Verdict:
+    """Check every record against its bytes, place, chain, tree, lookup columns and subjects, and checkpoints.
 
-def verify(name: str | None = None, *, seconds: float | None = None) -> Verdict:
-    """Check every record of a log against its bytes, its place, the chain, its lookup columns and its subjects.
-
-    `consistent` says that the log agrees with itself, no more: whoever owns the database can write a new one, which
-    only a checkpoint held outside would show. `broken` names the first fault. With `seconds`, a log that takes longer
-    is answered `cannot tell`, with how far it got. No sealed record: `cannot tell`.
+    `verified` says that the log is the one whose checkpoints an auditor holds (`held`), up to their size. `consistent`
+    says that it agrees with itself, no more: whoever owns the database can write a new one. `broken` names the first
+    fault. With `incremental`, records that the smallest checkpoint held covers are not read again: that the log begins
+    with them is proven by their root. With `seconds`, a log that takes longer is answered `cannot tell`, with how far
+    it got. No sealed record, and none that should be there: `cannot tell`.
     """
-    walk = _Walk(settings.AUDIT_LOG if name is None else name, None if seconds is None else time.monotonic() + seconds)
+    looked = _Look(settings.AUDIT_LOG if name is None else name, held, seconds=seconds)
     with snapshot():
-        walk.look()
+        looked.count(whole=not incremental)
         try:
-            fault = walk.first_fault()
-            verdict = BROKEN if fault else CONSISTENT if walk.size else CANNOT_TELL
-        except _OutOfTimeError:
+            fault = looked.first_fault(incremental=incremental)
+            verdict = BROKEN if fault else _good(looked.size, held)
+        except OutOfTimeError:
             fault, verdict = None, CANNOT_TELL
-    return Verdict(
-        walk.log, verdict, walk.size, walk.checked, walk.value.hex(), walk.unsealed, walk.oldest_unsealed_at, fault
-    )
+    return looked.verdict(verdict, fault)
 
 
-def verify_for(*, by: Party, now: datetime, seconds: float) -> Verdict:
+def _good(size: int, held: Held | None) -> str:
+    if not size:
+        return CANNOT_TELL
+    return VERIFIED if held else CONSISTENT
+
+
+def verify_for(*, by: Party, now: datetime, seconds: float, held: Held | None = None) -> Verdict:
     """Verify this deployment's log for someone who asked, and record that they did and what came of it."""
-    verdict = verify(seconds=seconds)
+    verdict = verify(held=held, seconds=seconds)
     fault = verdict.fault
     data = {
         "verdict": verdict.verdict,
@@ -74,47 +86,52 @@ def verify_for(*, by: Party, now: datetime, seconds: float) -> Verdict:
     return verdict
 
 
-class _Walk:
-    """One way through a log, from the first place to the last; used inside a snapshot."""
+class _Look:
+    """One look at a log; used inside a snapshot."""
 
-    def __init__(self, log: str, deadline: float | None) -> None:
-        self.log, self.deadline = log, deadline
-        self.checked, self.value = 0, chain.start(log)
+    def __init__(self, log: str, held: Held | None, *, seconds: float | None) -> None:
+        self.log, self.held, self.since = log, held, 0
+        self.deadline = None if seconds is None else time.monotonic() + seconds
+        self.walk = Walk(log, self.deadline)
 
-    def look(self) -> None:
-        """See how much there is."""
-        self.size = Seal.objects.filter(log=self.log).count()
+    def count(self, *, whole: bool) -> None:
+        """See how much there is; without `whole` at no cost that grows with the log."""
+        seals = Seal.objects.filter(log=self.log)
+        last: int | None = seals.aggregate(last=Max("seq"))["last"]
+        self.size = seals.count() if whole else 0 if last is None else last + 1
         waiting = self._waiting().aggregate(number=Count("pk"), oldest=Min("record__occurred_at"))
         self.unsealed: int = waiting["number"]
         self.oldest_unsealed_at: datetime | None = waiting["oldest"]
+        kept = Checkpoint.objects.filter(log=self.log).order_by("-published_at", "-size").values_list("size", flat=True)
+        self.covered = self.held.size if self.held else kept.first() or 0
 
-    def first_fault(self) -> Fault | None:
+    def first_fault(self, *, incremental: bool) -> Fault | None:
         """Return the first fault: among places in their order, then among what has none."""
-        places = Seal.objects.filter(log=self.log).order_by("seq", "id")
-        columns = ("seq", "chain", "record_id", *(f"record__{name}" for name in _COLUMNS))
-        for row, subjects in self._with_subjects(places.values_list(*columns).iterator(chunk_size=ROWS)):
-            if fault := self._of_sealed(row, subjects):
+        heads = Heads(self.log, self.held)
+        if incremental and self.held:
+            if fault := heads.resume(self.walk, self.held.checked):
                 return fault
-            self.checked, self.value = self.checked + 1, bytes.fromhex(row.chain or "")
-        return self._of_the_end() or self._of_unsealed() or self._of_the_rest()
+            self.since = self.walk.checked
+        fault = self.walk.first_fault(heads) or self._of_the_end() or heads.of_the_end(self.walk.checked)
+        return fault or self._of_unsealed() or (None if incremental else self._of_the_rest())
 
-    def _of_sealed(self, row: Row, subjects: set[tuple[str, str]]) -> Fault | None:
-        leaf = row.leaf
-        fault = faults.of_place(row, self.checked) or faults.of_content(row, leaf, self.log, subjects)
-        if fault or faults.follows(row, leaf, self.value):
-            return fault
-        places = Seal.objects.filter(log=self.log).order_by("seq").values_list("seq", "chain", "record__leaf_hash")
-        return faults.of_chain(row, self.log, self.value, places.iterator(chunk_size=ROWS))
+    def verdict(self, verdict: str, fault: Fault | None) -> Verdict:
+        """Return what was found out."""
+        walk = self.walk
+        numbers = (self.size, walk.checked, self.since)
+        heads = (walk.value.hex(), walk.frontier.root.hex())
+        return Verdict(
+            self.log, verdict, *numbers, *heads, self.covered, self.unsealed, self.oldest_unsealed_at, fault
+        )
 
     def _of_the_end(self) -> Fault | None:
-        if self.checked < self.size:
-            return Fault(faults.MISSING, self.checked, "", f"place {self.checked} has no record")
+        if self.walk.checked < self.size:
+            return Fault(faults.MISSING, self.walk.checked, "", f"place {self.walk.checked} has no record")
         return None
 
     def _of_unsealed(self) -> Fault | None:
-        columns = ("record_id", *(f"record__{name}" for name in _COLUMNS))
-        rows = self._waiting().order_by("record_id").values_list(*columns).iterator(chunk_size=ROWS)
-        for row, subjects in self._with_subjects((None, None, *row) for row in rows):
+        ids = self._waiting().order_by("record_id").values_list("record_id", flat=True)
+        for row, subjects in rows_of(ids.iterator(chunk_size=500)):
             if fault := faults.of_content(row, row.leaf, self.log, subjects):
                 return fault
         return None
@@ -126,36 +143,13 @@ class _Walk:
             return Fault(faults.DUPLICATE, None, twice, "two records have this uid")
         if records.count() == self.size + self.unsealed:
             return None
-        outside = records.filter(seal=None, unsealed=None).order_by("id").values_list("id", *_COLUMNS).first()
-        if outside:
-            return faults.without_place(Row(None, None, *outside))
+        outside = records.filter(seal=None, unsealed=None).order_by("id").values_list("id", flat=True)[:1]
+        for row, _ in rows_of(outside):
+            return faults.without_place(row)
         return Fault(faults.DUPLICATE, None, "", "a record has more than one place")
 
     def _waiting(self) -> QuerySet[Unsealed]:
         return Unsealed.objects.filter(record__log=self.log, record__seal=None)
-
-    def _with_subjects(self, rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[Row, set[tuple[str, str]]]]:
-        for batch in _batches(Row(*row) for row in rows):  # type: ignore[arg-type]  # the columns are in Row's order
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise _OutOfTimeError
-            found: dict[int, set[tuple[str, str]]] = {row.id: set() for row in batch}
-            subjects = Subject.objects.filter(record_id__in=found).values_list("record_id", "object_type", "object_id")
-            for record, type_, id_ in subjects:
-                found[record].add((type_, id_))
-            yield from ((row, found[row.id]) for row in batch)
-
-
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
-    held = 0
-    for row in rows:
-        batch.append(row)
-        held += len(row.body)
-        if len(batch) == ROWS or held > BYTES:
-            yield batch
-            batch, held = [], 0
-    if batch:
-        yield batch
 
 
 def _uids_are_unique() -> bool:

@@ -67,7 +67,7 @@ def add(count):
 
 
 def test_verifying_five_times_as_many_records_holds_no_more_memory(monkeypatch):
-    monkeypatch.setattr("audit.verify.ROWS", 100)
+    monkeypatch.setattr("audit.walk.ROWS", 100)
     add(400)
     verify()  # whatever is loaded once is loaded now
     few = peak()

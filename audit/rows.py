@@ -1,0 +1,116 @@
+"""How are sealed records read fast? Plain tuples, streamed; whether the columns are the body's is seen by its bytes.
+
+What does not agree at once is looked at member by member elsewhere (`faults`): this is the way for the many that do.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from json.encoder import encode_basestring as quoted  # in C: what json.dumps writes for a text
+from typing import NamedTuple
+
+from django.db import connection
+
+# Times as 2026-11-30 12:00:00[.000000], uids as 32 digits, subjects as the inside of a list of pairs, ordered by code
+# points: what SQLite stores anyway, and finds in the order of its index.
+_COLUMNS = {
+    "sqlite": (
+        "r.occurred_at || '', r.uid, (SELECT json_group_array(json_array(s.object_type, s.object_id))"
+        " FROM (SELECT object_type, object_id FROM audit_subject WHERE record_id = r.id"
+        " ORDER BY object_type, object_id) AS s)"
+    ),
+    "postgresql": (
+        "to_char(r.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), replace(r.uid::text, '-', ''),"
+        " (SELECT '[' || string_agg('[' || to_json(s.object_type::text) || ',' || to_json(s.object_id::text) || ']', ','"
+        """ ORDER BY s.object_type COLLATE "C", s.object_id COLLATE "C") || ']'"""
+        " FROM audit_subject s WHERE s.record_id = r.id)"
+    ),
+}
+_QUERY = (
+    "SELECT p.seq, p.chain, r.id, r.log, r.leaf_hash, r.body, r.action, r.target_type, r.target_id,"
+    ' r."group", r.actor, r.owner, r.outcome, {columns} FROM audit_seal p JOIN audit_record r ON r.id = p.record_id'
+    " WHERE p.log = %s AND p.seq >= %s AND p.seq < %s ORDER BY p.seq, p.id"
+)
+_DATA, _OWNER, _PART = ',"data":{', ',"owner":', ',"part":null,"subjects":['
+_WHOLE_SECOND = 19  # characters of a time without a fraction
+
+
+class Sealed(NamedTuple):
+    """A sealed record as it is streamed: its place, its bytes, its columns, and its subjects as a list of pairs."""
+
+    seq: int
+    chain: str
+    id: int
+    log: str
+    leaf_hash: str
+    body: str
+    action: str
+    target_type: str
+    target_id: str
+    group: str
+    actor: str
+    owner: str
+    outcome: str
+    time: str
+    uid: str
+    subjects: str | None
+
+
+def stream(log: str, first: int, end: int, *, at_once: int) -> Iterator[list[Sealed]]:
+    """Yield the sealed records from one place up to another, in order, some at once; used inside a snapshot."""
+    query = _QUERY.format(columns=_COLUMNS[connection.vendor])
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(query, [log, first, end])
+        while rows := cursor.fetchmany(at_once):
+            yield rows
+
+
+def agrees(row: Sealed) -> bool:
+    """Say whether the columns and subjects are what the body says, by its bytes alone; False means: look closer.
+
+    Sound because a canonical body has its members in one order, and no text in it an unescaped quote: the first
+    `,"data":{` is that of the body itself, the last `,"format":1,"group":` too, and nothing after it is left unread.
+    """
+    _, _, _, log, _, body, action, type_, id_, group, actor, owner, outcome, time, uid, subjects = row
+    head = f'{{"action":{quoted(action)},"actor":'
+    tail = f',"target":{{"id":{quoted(id_)},"type":{quoted(type_)}}},"uid":"'
+    if not body.startswith(head) or body[-38:-2].replace("-", "") != uid or not body.endswith(tail, 0, -38):
+        return False
+    data = body.find(_DATA, len(head))
+    fraction = ".000000" if len(time) == _WHOLE_SECOND else ""
+    facts = (
+        f',"format":1,"group":{quoted(group)},"log":{quoted(log)}'
+        f',"occurred_at":"{time[:10]}T{time[11:]}{fraction}Z","outcome":{quoted(outcome)},"owner":'
+    )
+    end = body.rfind(facts, data)
+    owns, part, listed = body[end + len(facts) : -38 - len(tail)].partition(_PART)
+    if data < 0 or end < 0 or not part or listed[-1:] != "]":
+        return False
+    acts, owned = _party(body[len(head) : data]), _party(owns)
+    if acts is None or owned is None or acts[0] != actor or owned[0] != owner:
+        return False
+    return _speaks_of({f"{quoted(type_)},{quoted(id_)}", acts[1], owned[1]}, listed[1:-2]) == subjects
+
+
+def _speaks_of(heads: set[str], listed: str) -> str:
+    """Return target, actor, owner and the listed objects, each once, as the database lists subjects; "" if unsure."""
+    heads.discard("")
+    if listed:
+        pairs = listed.split("],[")
+        if listed.count('","') != len(pairs):  # a text holds what stands between two pairs
+            return ""
+        heads.update(pairs)
+    return f"[[{'],['.join(sorted(heads))}]]"
+
+
+@lru_cache(maxsize=4096)
+def _party(text: str) -> tuple[str, str] | None:
+    """Return a party's column and its subject, empty ones for nobody, None where the text is no party."""
+    if text == "null":
+        return "", ""
+    try:
+        party = json.loads(text)
+        pair = f"{quoted(party['type'])},{quoted(party['id'])}"
+        return (f"{party['type']}:{party['name']}", pair) if party.keys() == {"id", "name", "type"} else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
