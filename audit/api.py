@@ -71,11 +71,15 @@ class VerdictSerializer(serializers.Serializer[Any]):
     """What verifying found out; `kind`, `seq`, `uid` name the first bad record where the log is broken."""
 
     log = serializers.CharField()
-    verdict = serializers.ChoiceField(choices=["consistent", "broken", "cannot tell"])
+    verdict = serializers.ChoiceField(choices=["verified", "consistent", "broken", "cannot tell"])
     detail = serializers.CharField()
     size = serializers.IntegerField()
     checked = serializers.IntegerField()
+    since = serializers.IntegerField(help_text="records before this place were taken from a checkpoint, not read again")
     head = serializers.CharField(help_text="the chain value after the last good record")
+    tree_root = serializers.CharField(help_text="the root of the tree (RFC 6962) above the good records")
+    covered = serializers.IntegerField(help_text="how many records the checkpoint covers that this was held against")
+    unprotected = serializers.IntegerField(help_text="records that no checkpoint covers, unsealed ones included")
     kind = serializers.CharField(allow_null=True)
     seq = serializers.IntegerField(allow_null=True)
     uid = serializers.CharField(allow_null=True)

@@ -183,11 +183,34 @@ _EVENTS = (
         "log_verified",
         "A person had the log verified on its page.",
         {
-            "verdict": "consistent, broken or cannot tell",
+            "verdict": "verified, consistent, broken or cannot tell",
             "size": "how many sealed records there were",
             "checked": "how many of them were checked and found good",
             "kind": "what is broken, empty where nothing was found",
             "seq": "the first bad place, null where none was found",
+        },
+    ),
+    Event(
+        "log_exported",
+        "Records were given out: everything, or what speaks of one object.",
+        {
+            "form": "ndjson (evidence) or csv (no evidence)",
+            "object": "type and id of the object, empty where everything was given out",
+            "size": "how many records the checkpoint covers that the export leads to",
+        },
+    ),
+    Event(
+        "log_key_rotated",
+        "The key that signs the log was replaced; the checkpoint over this record is signed by both.",
+        {"before": "the public key until then", "after": "the public key from then on"},
+    ),
+    Event(
+        "log_epoch_began",
+        "A backup was restored, and the log goes on without what was signed after it.",
+        {
+            "epoch": "which one begins",
+            "checkpoint": "the last checkpoint of the epoch before, as it was signed",
+            "reason": "the operator's words",
         },
     ),
 )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from audit.bodies import LIMITS
 from audit.events import CATALOGUE
 
+FORMS = ("ndjson", "csv")
 PARTY_TYPES = ("user", "agent", "system")
 _CURSOR = re.compile(r"(\d{0,18})\.(\d{0,18})\.(\d{0,18})")
 _LONGEST = {
@@ -84,6 +85,21 @@ def read(query: Mapping[str, str], *, zone: tzinfo | None = None) -> tuple[Wante
         raise BadFilterError([{"member": name, "detail": errors[name]} for name in sorted(errors)])
     texts = {name: given.get(name, "") for name in _TEXTS}
     return Wanted(**texts, since=times.get("since"), until=times.get("until")), cursor
+
+
+def read_export(query: Mapping[str, str]) -> tuple[str, tuple[str, str] | None]:
+    """Return the form of an export and which object it is about, if one; raises BadFilterError."""
+    given = {name: value.strip() for name, value in query.items() if value.strip()}
+    known = {"form", "type", "id"}
+    errors = {name: "there is no such parameter" for name in given if name not in known} | _of_pair(given)
+    errors |= {
+        name: f"longer than {_LONGEST[name]}" for name in ("type", "id") if len(given.get(name, "")) > _LONGEST[name]
+    }
+    if given.get("form", "ndjson") not in FORMS:
+        errors["form"] = f"one of {', '.join(FORMS)}"
+    if errors:
+        raise BadFilterError([{"member": name, "detail": errors[name]} for name in sorted(errors)])
+    return given.get("form", "ndjson"), (given["type"], given["id"]) if "type" in given else None
 
 
 def parties(name: str) -> list[str]:

@@ -43,3 +43,11 @@ def hold(notes: Sequence[str], keys: str) -> Held:
     if not all(head.size for head in heads):
         raise UnusableCheckpointError("a checkpoint of no records proves nothing")
     return Held(tuple(sorted(heads, key=lambda head: (head.size, head.root))), tuple(verifiers))
+
+
+def hold_pasted(checkpoint: str, key: str) -> Held | None:
+    """Open a checkpoint that somebody pasted, with the key beside it; None where neither was."""
+    if not checkpoint.strip() and not key.strip():
+        return None
+    note_text = checkpoint.replace("\r\n", "\n").strip() + "\n"
+    return hold([note_text], key.replace("\r\n", "\n"))

@@ -29,6 +29,7 @@ class OutsideTransactionError(Exception):
 
 
 _wake_sealer = partial(wake, "audit.seal")
+_wake_signer = partial(wake, "audit.checkpoint")
 
 
 def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
@@ -53,7 +54,9 @@ def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
     ]
     Subject.objects.bulk_create(subjects, batch_size=BATCH)
     Unsealed.objects.bulk_create([Unsealed(record_id=record.pk) for record in records], batch_size=BATCH)
-    _wake_after_commit()
+    _wake_after_commit(_wake_sealer)
+    if any(entry.action == "COMPENSATE" for entry in entries):
+        _wake_after_commit(_wake_signer)
     firsts = accumulate((len(parts) for parts in entry_bodies[:-1]), initial=0)
     return [records[first] for first in firsts]
 
@@ -73,11 +76,11 @@ def _record(body: Body, now: datetime) -> Record:
     return Record(body=body.text, leaf_hash=body.leaf_hash, **columns)
 
 
-def _wake_after_commit() -> None:
+def _wake_after_commit(waker: partial[None]) -> None:
     """Ask once per transaction, however many records it writes."""
     waiting = transaction.get_connection().run_on_commit
-    if not any(function is _wake_sealer for _, function, _ in waiting):
-        transaction.on_commit(_wake_sealer, robust=True)
+    if not any(function is waker for _, function, _ in waiting):
+        transaction.on_commit(waker, robust=True)
 
 
 def seal(log: str | None = None, *, wait: bool = True) -> int:

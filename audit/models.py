@@ -73,8 +73,8 @@ class Seal(models.Model):
 class Tile(models.Model):
     """One hash of the tree: the root of the 256 hashes below it, once all of them are there.
 
-    Of level 1 above 256 leaves, of level 2 above 256 of level 1, and so on: the entries of tlog-tiles' tiles from level 1
-    up. Leaf hashes are in the records; whatever is not full yet is computed from these.
+    Of level 1 above 256 leaves, of level 2 above 256 of level 1, and so on: what tlog-tiles
+    holds in its tiles from level 1 up. Leaf hashes are in the records; whatever is not full yet is computed from these.
     """
 
     log = models.CharField(max_length=LIMITS["log"])

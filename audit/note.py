@@ -1,6 +1,7 @@
 """How is a head of the log signed, and a receipt written? In the formats of C2SP; pure.
 
-signed-note, tlog-checkpoint and tlog-proof, with Ed25519 keys. A key has a name; `vkey` is its public half as one line (`name+hash+base64`), `skey` its private one, as in Go's note.
+signed-note, tlog-checkpoint and tlog-proof, with Ed25519 keys. A key has a name;
+`vkey` is its public half as one line (`name+hash+base64`), `skey` its private one, as in Go's note.
 """
 
 import base64

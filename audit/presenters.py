@@ -13,7 +13,7 @@ from audit.events import CATALOGUE
 from audit.filters import Cursor
 from audit.inert import visible
 from audit.queries import Found
-from audit.verify import BROKEN, CANNOT_TELL, Verdict
+from audit.verify import BROKEN, CANNOT_TELL, CONSISTENT, VERIFIED, Verdict
 
 Words = Mapping[str, str]
 NONE = "\N{EN DASH}"  # stands in a cell that holds nothing
@@ -60,6 +60,9 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "token_withdrawn": lambda _w: _("{actor} withdrew token {prefix}… of the agent {agent}."),
     "role_granted": lambda _w: _("{actor} granted {target} the role {role}."),
     "role_withdrawn": lambda _w: _("{actor} withdrew the role {role} from {target}."),
+    "log_exported": lambda _w: _("{actor} exported the log: {size} records, as {form}."),
+    "log_key_rotated": lambda _w: _("{actor} replaced the key that signs the log."),
+    "log_epoch_began": lambda _w: _("{actor} began epoch {epoch} of the log after a restored backup: {reason}."),
     "log_verified": lambda _w: _("{actor} had the log verified: {verdict}, {checked} of {size} records checked."),
 }
 
@@ -204,7 +207,7 @@ def address(query: Mapping[str, str], older: Cursor | None) -> str:
 
 def verdict_words(verdict: Verdict, now: datetime) -> str:
     """Return a verdict in full sentences, with what it does not say."""
-    return " ".join([*_result(verdict), _waiting(verdict, now)])
+    return " ".join([*_result(verdict), *_newer(verdict), _waiting(verdict, now)])
 
 
 def _result(verdict: Verdict) -> list[str]:
@@ -224,11 +227,40 @@ def _result(verdict: Verdict) -> list[str]:
     if verdict.verdict == CANNOT_TELL:
         so_far = _("Cannot tell: the time was over after {checked} of {size} records; nothing bad among these.")
         return [so_far.format(**done), _("The command verify_audit has no time limit.")]
+    if verdict.verdict == VERIFIED:
+        return _verified(verdict)
     return [
         _(
             "Consistent: all {size} sealed records of the log “{log}” agree with each other and with their chain."
         ).format(**done),
         _("This says nothing about a log that was replaced as a whole."),
+    ]
+
+
+def _verified(verdict: Verdict) -> list[str]:
+    numbers = {"covered": verdict.covered, "since": verdict.since, "log": verdict.log}
+    said = [
+        _(
+            "Verified: the first {covered} records of the log “{log}” are those over which the checkpoint held outside was"
+            " signed, and all records agree with each other and with their chain."
+        )
+    ]
+    if verdict.since:
+        said.append(
+            _("The first {since} were not read again: that the log begins with them is proven by their root alone.")
+        )
+    return [sentence.format(**numbers) for sentence in said]
+
+
+def _newer(verdict: Verdict) -> list[str]:
+    """Say how much no checkpoint covers, wherever the verdict could be taken for more than it is."""
+    newer = verdict.size - verdict.covered
+    if verdict.verdict not in {VERIFIED, CONSISTENT} or (verdict.verdict == CONSISTENT and not verdict.covered):
+        return []
+    return [
+        _(
+            "{number} sealed after that checkpoint are protected by nothing: nobody can tell whether there were more."
+        ).format(number=newer)
     ]
 
 
@@ -254,7 +286,11 @@ def verdict_facts(verdict: Verdict, now: datetime) -> dict[str, Any]:
         "detail": verdict_words(verdict, now),
         "size": verdict.size,
         "checked": verdict.checked,
+        "since": verdict.since,
         "head": verdict.head,
+        "tree_root": verdict.root,
+        "covered": verdict.covered,
+        "unprotected": verdict.unprotected,
         "kind": fault.kind if fault else None,
         "seq": fault.seq if fault else None,
         "uid": fault.uid if fault and fault.uid else None,

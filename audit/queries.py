@@ -1,5 +1,6 @@
 """Which records are there? Reads only; no page costs more where the log is longer."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
+from audit.checkpoints import Kept, latest
 from audit.filters import Cursor, Wanted, parties
 from audit.models import Record, Seal, Subject, Unsealed
 
@@ -36,11 +38,18 @@ class Page:
 
 @dataclass(frozen=True)
 class Numbers:
-    """How much of the log has a place, and how old the oldest without one is."""
+    """How much of the log has a place, how old the oldest without one is, and how much the last checkpoint covers."""
 
     size: int
     unsealed: int
     oldest_unsealed_at: datetime | None
+    checkpoint: Kept | None = None
+
+    @property
+    def unprotected(self) -> int:
+        """Return how many records no checkpoint covers."""
+        covered = self.checkpoint.size if self.checkpoint else 0
+        return max(self.size - covered, 0) + self.unsealed
 
 
 def search(wanted: Wanted, cursor: Cursor, *, size: int = PAGE) -> Page:
@@ -62,8 +71,27 @@ def search(wanted: Wanted, cursor: Cursor, *, size: int = PAGE) -> Page:
 def record(uid: UUID) -> Found:
     """Return one record of this log with its place; raises Record.DoesNotExist."""
     row = Record.objects.select_related("seal").get(log=settings.AUDIT_LOG, uid=uid)
+    return _found(row)
+
+
+def _found(row: Record) -> Found:
     place = getattr(row, "seal", None)
     return Found(row, place.seq, place.chain) if place else Found(row)
+
+
+def story(found: Found, *, most: int = 200) -> list[Found]:
+    """Return what is on the log of the same revocation, or of the same action where it is none, oldest first."""
+    rows = Record.objects.filter(log=settings.AUDIT_LOG, group=found.record.group).select_related("seal")
+    told = [_found(row) for row in rows.order_by("id")[:most]] if found.record.group else [found]
+    revocation = _revocation(found.record)
+    return [one for one in told if not revocation or _revocation(one.record) == revocation]
+
+
+def _revocation(row: Record) -> str:
+    try:
+        return str(json.loads(row.body)["data"].get("revocation", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 def subjects(row: Record) -> list[tuple[str, str]]:
@@ -75,7 +103,13 @@ def numbers() -> Numbers:
     """Return the numbers that stand above every list."""
     waiting = Unsealed.objects.filter(record__log=settings.AUDIT_LOG)
     counted = waiting.aggregate(number=Count("pk"), oldest=Min("record__occurred_at"))
-    return Numbers(_top(), counted["number"], counted["oldest"])
+    return Numbers(_top(), counted["number"], counted["oldest"], latest())
+
+
+def is_covered(found: Found) -> bool:
+    """Say whether the last checkpoint covers a record, so that there is a receipt for it."""
+    last = latest()
+    return last is not None and found.seq is not None and found.seq < last.size
 
 
 def _top() -> int:

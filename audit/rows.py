@@ -21,7 +21,8 @@ _COLUMNS = {
     ),
     "postgresql": (
         "to_char(r.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), replace(r.uid::text, '-', ''),"
-        " (SELECT '[' || string_agg('[' || to_json(s.object_type::text) || ',' || to_json(s.object_id::text) || ']', ','"
+        " (SELECT '[' || string_agg("
+        "'[' || to_json(s.object_type::text) || ',' || to_json(s.object_id::text) || ']', ','"
         """ ORDER BY s.object_type COLLATE "C", s.object_id COLLATE "C") || ']'"""
         " FROM audit_subject s WHERE s.record_id = r.id)"
     ),

@@ -35,11 +35,11 @@ def _extend_level(log: str, level: int, full: int) -> int:
 def entries(log: str, level: int, first: int, count: int) -> list[bytes]:
     """Return hashes of one level of tiles, fewer where one is missing; level 0 are the records' leaf hashes."""
     if level == 0:
-        rows = Seal.objects.filter(log=log, seq__gte=first, seq__lt=first + count)
-        found = rows.order_by("seq").values_list("seq", "record__leaf_hash")
+        places = Seal.objects.filter(log=log, seq__gte=first, seq__lt=first + count)
+        found = list(places.order_by("seq").values_list("seq", "record__leaf_hash"))
     else:
         tiles = Tile.objects.filter(log=log, level=level, number__gte=first, number__lt=first + count)
-        found = tiles.order_by("number").values_list("number", "root")
+        found = list(tiles.order_by("number").values_list("number", "root"))
     return [bytes.fromhex(text) for at, (number, text) in enumerate(found) if number == first + at]
 
 

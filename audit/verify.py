@@ -120,9 +120,7 @@ class _Look:
         walk = self.walk
         numbers = (self.size, walk.checked, self.since)
         heads = (walk.value.hex(), walk.frontier.root.hex())
-        return Verdict(
-            self.log, verdict, *numbers, *heads, self.covered, self.unsealed, self.oldest_unsealed_at, fault
-        )
+        return Verdict(self.log, verdict, *numbers, *heads, self.covered, self.unsealed, self.oldest_unsealed_at, fault)
 
     def _of_the_end(self) -> Fault | None:
         if self.walk.checked < self.size:

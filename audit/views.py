@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from audit import filters, presenters, queries
 from audit.events import CATALOGUE
+from audit.held import hold_pasted
 from audit.verify import verify_for
 
 VERIFY_SECONDS = 20  # a page answers before a proxy gives up; the command has no limit
@@ -39,6 +40,7 @@ def record(request: HttpRequest, uid: UUID) -> HttpResponse:
         "found": found,
         "data": presenters.data_of(found),
         "subjects": queries.subjects(found.record),
+        "covered": queries.is_covered(found),
         "event": CATALOGUE.get(found.record.action),
     }
     return render(request, "audit/record.html", context)
@@ -47,11 +49,12 @@ def record(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def verify(request: HttpRequest) -> HttpResponse:
     """Have the log verified, on asking only: it takes a while."""
-    context = {"numbers": queries.numbers(), "seconds": VERIFY_SECONDS}
+    context = {"numbers": queries.numbers(), "seconds": VERIFY_SECONDS, "sent": request.POST}
     if request.method == "POST":
         now = timezone.now()  # noqa: TID251  (a view is a face)
         by = request.actor.party  # type: ignore[attr-defined]  # (config.access sets who asks)
-        verdict = verify_for(by=by, now=now, seconds=VERIFY_SECONDS)
+        held = hold_pasted(request.POST.get("checkpoint", ""), request.POST.get("key", ""))
+        verdict = verify_for(by=by, now=now, seconds=VERIFY_SECONDS, held=held)
         context |= {"verdict": verdict, "words": presenters.verdict_words(verdict, now), "at": now}
     return render(request, "audit/verify.html", context)
 

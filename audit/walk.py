@@ -1,4 +1,4 @@
-"""How is a log gone through, place by place? Fast where everything agrees, member by member where something does not."""
+"""How is a log gone through, place by place? Fast where all agrees, member by member where something does not."""
 
 import time
 from collections.abc import Iterable, Iterator

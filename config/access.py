@@ -67,6 +67,8 @@ TABLE: dict[str, Methods] = {
     "enter": _form(ANYONE),
     "help": _see(ANYONE),
     "events": _see(ANYONE),
+    "receipt-check": _form(ANYONE),
+    "offline-verifier": _see(ANYONE),
     "healthz": _see(ANYONE),
     "readyz": _see(ANYONE),
     # Owners: one's own
@@ -91,6 +93,12 @@ TABLE: dict[str, Methods] = {
     # The log
     "audit-search": _see(f"{ADMIN} {AUDITOR}"),
     "audit-record": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-overview": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-story": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-receipt": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-checkpoint": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-key": _see(f"{ADMIN} {AUDITOR}"),
+    "audit-export": _do(f"{ADMIN} {AUDITOR}"),
     "audit-verify": _form(f"{ADMIN} {AUDITOR}"),
     # API: what agents write. A person's session records nothing: what stands there is an agent's doing.
     "api-tool-calls": _do("", RECORD),
@@ -113,6 +121,9 @@ TABLE: dict[str, Methods] = {
     "api-targets": _see(OWNER, READ),
     "api-audit-records": _see(f"{ADMIN} {AUDITOR}"),
     "api-audit-record": _see(f"{ADMIN} {AUDITOR}"),
+    "api-audit-receipt": _see(f"{ADMIN} {AUDITOR}"),
+    "api-audit-checkpoint": _see(f"{ADMIN} {AUDITOR}"),
+    "api-audit-export": _see(f"{ADMIN} {AUDITOR}"),
     "api-audit-verify": _see(f"{ADMIN} {AUDITOR}"),
     "api-schema": _see(ANYONE),
     "api-docs": _see(ANYONE),

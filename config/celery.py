@@ -26,6 +26,7 @@ app.conf.update(
     beat_schedule={
         "show that beat and worker live": {"task": "config.heartbeat", "schedule": 30.0},
         "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
+        "sign the head of the log": {"task": "audit.checkpoint", "schedule": 60.0},
     },
 )
 app.autodiscover_tasks()

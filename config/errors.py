@@ -17,7 +17,10 @@ from rest_framework import exceptions as drf
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
+from audit.export import NotCoveredError
 from audit.filters import BadFilterError
+from audit.held import UnusableCheckpointError
+from audit.merkle import NoSuchProofError
 from config.problems import members_of
 from plans.services import keys, submit
 from sideeffects import policies
@@ -93,6 +96,9 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Nothing here takes this back"), NoAdapterError),
     **_ours(409, _t("Nothing was changed"), local.MembersFailedError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
+    **_ours(409, _t("No checkpoint covers this yet"), NotCoveredError),
+    **_ours(409, _t("The proof cannot be made"), NoSuchProofError),
+    **_ours(422, _t("The checkpoint proves nothing"), UnusableCheckpointError),
     **_ours(409, _t("Nothing to change"), roles.RoleUnchangedError),
     **_ours(409, _t("The last admin stays"), roles.LastAdminError),
     # Ours, for how it was asked

@@ -192,6 +192,9 @@ WHITENOISE_USE_FINDERS = True
 DEMO_MARK = DATA_DIR / "demo"
 DEMO = env.flag("TAKEBACK_DEMO", default=DEMO_MARK.exists() and not env.text("DATABASE_URL"))
 AUDIT_LOG = "demo" if DEMO else "main"  # demo data has a log of its own
+CHECKPOINT_DIR = env.folder("TAKEBACK_CHECKPOINTS", DATA_DIR / "checkpoints")  # where signed heads are published
+CHECKPOINT_HOOK = env.text("TAKEBACK_CHECKPOINT_HOOK")  # a command that takes each of them somewhere else
+LOG_ORIGIN = env.text("TAKEBACK_LOG_ORIGIN")  # how checkpoints name this deployment, read before the first one only
 TRASH_DAYS = env.number("TAKEBACK_TRASH_DAYS", 30, least=1)
 CALL_LEASE_SECONDS = env.number("TAKEBACK_CALL_LEASE_SECONDS", 60, least=1)  # how long a call executed here may run
 PLANS_MUST_BE_SIGNED = env.flag("TAKEBACK_PLANS_MUST_BE_SIGNED")  # only by a key registered for its author
