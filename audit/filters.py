@@ -92,9 +92,8 @@ def read_export(query: Mapping[str, str]) -> tuple[str, tuple[str, str] | None]:
     given = {name: value.strip() for name, value in query.items() if value.strip()}
     known = {"form", "type", "id"}
     errors = {name: "there is no such parameter" for name in given if name not in known} | _of_pair(given)
-    errors |= {
-        name: f"longer than {_LONGEST[name]}" for name in ("type", "id") if len(given.get(name, "")) > _LONGEST[name]
-    }
+    long = [name for name in ("type", "id") if len(given.get(name, "")) > _LONGEST[name]]
+    errors |= {name: f"longer than {_LONGEST[name]}" for name in long}
     if given.get("form", "ndjson") not in FORMS:
         errors["form"] = f"one of {', '.join(FORMS)}"
     if errors:

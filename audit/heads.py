@@ -25,9 +25,10 @@ class Heads:
 
     def resume(self, walk: Walk, head: note.Head) -> Fault | None:
         """Have the walk go on after a head that was checked before, if the log still begins with it."""
-        last = Seal.objects.filter(log=self.log, seq=head.size - 1).values_list("chain", flat=True).first()
-        if last is None:
-            return self._cut(head, head.size - 1)
+        seals = Seal.objects.filter(log=self.log, seq__lt=head.size).order_by("-seq")
+        seq, value = seals.values_list("seq", "chain").first() or (-1, "")
+        if seq + 1 < head.size:
+            return self._cut(head, seq + 1)
         try:
             frontier = merkle.Frontier(head.size, tree.tree_of(self.log, head.size).peaks(head.size))
         except merkle.NoSuchProofError:
@@ -35,7 +36,7 @@ class Heads:
             return Fault(faults.MISSING, 0, "", detail)
         if frontier.root != head.root:
             return self._other(head.size, "the checkpoint held")
-        walk.begin(head.size, bytes.fromhex(last), frontier)
+        walk.begin(head.size, bytes.fromhex(value), frontier)
         self.agreed = head.size
         self._held = [one for one in self._held if one.size > head.size or one.root != head.root]
         self._kept = _Ahead(_checkpoints(self.log, head.size))

@@ -241,8 +241,8 @@ def _verified(verdict: Verdict) -> list[str]:
     numbers = {"covered": verdict.covered, "since": verdict.since, "log": verdict.log}
     said = [
         _(
-            "Verified: the first {covered} records of the log “{log}” are those over which the checkpoint held outside was"
-            " signed, and all records agree with each other and with their chain."
+            "Verified: the first {covered} records of the log “{log}” are those over which the checkpoint held outside"
+            " was signed, and all records agree with each other and with their chain."
         )
     ]
     if verdict.since:

@@ -1,5 +1,6 @@
 """How does an auditor see what is proven, and take the proof home, in a browser?"""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -60,7 +61,7 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def check(request: HttpRequest) -> HttpResponse:
     """Check a receipt that anyone pastes, with the key they hold."""
-    context = {"receipt": request.POST.get("receipt", ""), "key": request.POST.get("key", "")}
+    context: dict[str, Any] = {"receipt": request.POST.get("receipt", ""), "key": request.POST.get("key", "")}
     if request.method == "POST":
         context["checked"] = receipts.check(context["receipt"], context["key"])
     return render(request, "audit/check.html", context)

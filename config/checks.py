@@ -25,6 +25,7 @@ from sideeffects.transitions import GroupState, Outcome, RevokeClass
 
 SILENT_AFTER = timedelta(minutes=2)  # four heartbeats
 UNSEALED_AFTER = timedelta(minutes=5)  # beat seals every ten seconds
+UNSIGNED_AFTER = timedelta(minutes=10)
 STALE_AFTER = timedelta(minutes=60)
 EXPIRES_SOON = timedelta(days=7)
 OPEN_TO_OTHERS = 0o077
@@ -120,6 +121,20 @@ def unsealed(now: datetime) -> Found:
     return state, f"{numbers.unsealed} wait for their seal, the oldest for {span(age)}"
 
 
+def checkpoints(now: datetime) -> Found:
+    """Have every sealed record covered by a checkpoint, or only just sealed."""
+    numbers = audit_queries.numbers()
+    if not numbers.size:
+        return State.UNKNOWN, f"the log {settings.AUDIT_LOG} holds no sealed record yet"
+    last = numbers.checkpoint
+    if last is None:
+        return State.NEEDS_A_PERSON, "none was ever signed: does the worker run `audit.checkpoint`?"
+    age = now - last.published_at
+    said = f"the last covers {last.size} of {numbers.size}, signed {span(age)} ago"
+    late = numbers.size > last.size and age > UNSIGNED_AFTER
+    return (State.NEEDS_A_PERSON, f"{said}; the worker's log says why") if late else (State.OK, said)
+
+
 def open_calls(now: datetime) -> Found:
     """Have no call that has been in flight for too long."""
     waiting = Group.objects.filter(state=GroupState.OPEN)
@@ -184,7 +199,8 @@ def keys(_now: datetime) -> Found:
 
 
 CHECKS: Sequence[Callable[[datetime], Found]] = (
-    database, migrations, log_triggers, broker, beat, worker, unsealed, open_calls, tools, admins, tokens, demo, keys,
+    database, migrations, log_triggers, broker, beat, worker, unsealed, checkpoints, open_calls, tools,
+    admins, tokens, demo, keys,
 )  # fmt: skip
 
 

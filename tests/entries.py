@@ -9,7 +9,7 @@ from django.db import transaction
 from audit import chain, log
 from audit.events import Party
 from audit.log import Entry
-from audit.models import Record, Seal
+from audit.models import Checkpoint, Record, Seal, Tile
 from tests.factories import NOW
 
 ALICE, ADMIN, PLANNER = Party("user", "1", "alice"), Party("user", "2", "admin"), Party("agent", "7", "planner")
@@ -67,6 +67,13 @@ def sealed(count: int, **changes: Any) -> list[Record]:
     records = write(*(revoked(number, **changes) for number in range(count)))
     log.seal()
     return records
+
+
+def a_row_of_each(count: int) -> None:
+    """Put so many records on the log, and a row at least into every table that only grows."""
+    sealed(count)
+    Tile.objects.create(log="main", level=1, number=0, root="0" * 64)
+    Checkpoint.objects.create(log="main", origin="o", size=1, root="0" * 64, note="", key="", published_at=NOW)
 
 
 def many(count: int, *, at_once: int = 1_000) -> None:

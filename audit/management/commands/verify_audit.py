@@ -51,9 +51,7 @@ class Command(BaseCommand):
         if not files and not key:
             return None
         if not key:
-            raise CommandError(
-                "Cannot tell: a checkpoint proves nothing without the key. Add --key.", returncode=UNTOLD
-            )
+            raise CommandError("Cannot tell: nothing is proven without the key. Add --key.", returncode=UNTOLD)
         try:
             return hold(
                 [Path(file).read_text(encoding="utf-8") for file in files], Path(key).read_text(encoding="utf-8")

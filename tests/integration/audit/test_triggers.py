@@ -1,5 +1,7 @@
 """Does the database itself refuse to change the log?"""
 
+from typing import Any
+
 import pytest
 from django.apps import apps
 from django.core.management import call_command
@@ -7,13 +9,14 @@ from django.db import IntegrityError, connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
 from audit import triggers
-from audit.models import Head, Record, Seal, Subject, Unsealed
-from tests.entries import sealed
+from audit.models import Checkpoint, Head, Record, Seal, Subject, Tile, Unsealed
+from tests.entries import a_row_of_each, sealed
 from tests.tampering import settle
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 
-APPEND_ONLY = ["audit_record", "audit_subject", "audit_seal"]
+APPEND_ONLY = ["audit_record", "audit_subject", "audit_seal", "audit_tile", "audit_checkpoint"]
+MODELS: list[Any] = [Record, Subject, Seal, Tile, Checkpoint]
 
 
 def refused(statement, table):
@@ -27,21 +30,21 @@ def run(statement):
 
 
 def counts():
-    return [model.objects.count() for model in (Record, Subject, Seal)]
+    return [model.objects.count() for model in MODELS]
 
 
 @pytest.mark.parametrize("table", APPEND_ONLY)
 @pytest.mark.parametrize("statement", ["UPDATE {} SET id = id", "DELETE FROM {}", "DELETE FROM {} WHERE id > 0"])
 def test_update_and_delete_are_refused_by_name(table, statement):
-    sealed(2)
+    a_row_of_each(2)
     before = counts()
     refused(statement.format(table), table)
     assert counts() == before
 
 
-@pytest.mark.parametrize("model", [Record, Subject, Seal])
+@pytest.mark.parametrize("model", MODELS)
 def test_the_model_layer_is_refused_too(model):
-    sealed(1)
+    a_row_of_each(1)
     with pytest.raises(IntegrityError), transaction.atomic():
         model.objects.all()._raw_delete("default")
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -54,7 +57,7 @@ def test_the_model_layer_is_refused_too(model):
 @pytest.mark.parametrize("table", APPEND_ONLY)
 def test_emptying_a_table_at_once_is_refused(table):
     """A7: TRUNCATE on PostgreSQL; on SQLite the DELETE without a condition that takes its place is refused above."""
-    sealed(1)
+    a_row_of_each(1)
     if connection.vendor == "sqlite":
         refused(f"DELETE FROM {table}", table)
         return
@@ -65,7 +68,7 @@ def test_emptying_a_table_at_once_is_refused(table):
 @pytest.mark.parametrize("table", APPEND_ONLY)
 def test_a_row_cannot_be_replaced_by_an_insert(table):
     """INSERT OR REPLACE deletes without firing a DELETE trigger; ON CONFLICT DO UPDATE is an update."""
-    sealed(1)
+    a_row_of_each(1)
     if connection.vendor == "sqlite":
         refused(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1", table)
         return
@@ -76,7 +79,7 @@ def test_a_row_cannot_be_replaced_by_an_insert(table):
 @pytest.mark.parametrize("columns", [columns for table in APPEND_ONLY for columns in triggers.UNIQUE[table]])
 def test_every_unique_key_is_guarded_against_replacing(columns):
     """A new id with an old uid replaces as well."""
-    sealed(2)
+    a_row_of_each(2)
     table = next(table for table in APPEND_ONLY if columns in triggers.UNIQUE[table])
     if connection.vendor == "postgresql":
         keys = connection.introspection.get_constraints(connection.cursor(), table).values()
@@ -84,7 +87,15 @@ def test_every_unique_key_is_guarded_against_replacing(columns):
         return
     model = next(model for model in apps.get_app_config("audit").get_models() if model._meta.db_table == table)
     names = [str(field.column) for field in model._meta.concrete_fields]
-    fresh = {"id": "id + 1000", "uid": "'0' || substr(uid, 2)", "seq": "seq + 1000", "object_id": "object_id || 'x'"}
+    fresh = {"id": "id + 1000", "uid": "'0' || substr(uid, 2)", "object_id": "object_id || 'x'"}
+    fresh |= {name: f"{name} + 1000" for name in ("seq", "number", "size")}
+        "id": "id + 1000",
+        "uid": "'0' || substr(uid, 2)",
+        "seq": "seq + 1000",
+        "object_id": "object_id || 'x'",
+        "number": "number + 9",
+        "size": "size + 9",
+    }
     taken = [name if name in columns else fresh.get(name, name) for name in names]
     quoted = ", ".join(f'"{name}"' for name in names)
     refused(

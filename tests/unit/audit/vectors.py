@@ -21,8 +21,8 @@ def own() -> dict[str, Any]:
 def of(name: str, shared: str) -> list[dict[str, Any]]:
     """Return our copies of these vectors, and all that are shared."""
     file = SHARED / shared
-    more = json.loads(file.read_text(encoding="utf-8"))["vectors"] if file.exists() else []
-    return own()[name] + more
+    more: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["vectors"] if file.exists() else []
+    return [*own()[name], *more]
 
 
 def raw(text: str | None) -> bytes:
