@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,8 +14,12 @@ from rest_framework.views import APIView
 
 from audit import export, filters
 
-_RECEIPT = {(200, "text/plain"): OpenApiTypes.STR, (200, "application/zip"): OpenApiTypes.BINARY}
-_EXPORT = {(200, "application/x-ndjson"): OpenApiTypes.STR, (200, "text/csv"): OpenApiTypes.STR}
+_REFUSED = {
+    (409, "application/problem+json"): OpenApiResponse(OpenApiTypes.OBJECT, description="No checkpoint covers it yet.")
+}
+_RECEIPT = {(200, "text/plain"): OpenApiTypes.STR, (200, "application/zip"): OpenApiTypes.BINARY, **_REFUSED}
+_EXPORT = {(200, "application/x-ndjson"): OpenApiTypes.STR, (200, "text/csv"): OpenApiTypes.STR, **_REFUSED}
+_ASKED = [OpenApiParameter("form", str, enum=filters.FORMS), OpenApiParameter("type", str), OpenApiParameter("id", str)]
 
 
 class CheckpointSerializer(serializers.Serializer[Any]):
@@ -40,7 +44,7 @@ class Receipt(APIView):
 class Checkpoint(APIView):
     """The last signed head of the log."""
 
-    @extend_schema(responses=CheckpointSerializer)
+    @extend_schema(responses={200: CheckpointSerializer, **_REFUSED})
     def get(self, _request: Request) -> Response:
         """Return the last checkpoint."""
         return Response(CheckpointSerializer(export.last_checkpoint()).data)
@@ -49,7 +53,7 @@ class Checkpoint(APIView):
 class Export(APIView):
     """All that the last checkpoint covers, or what speaks of one object; that it was given out is recorded."""
 
-    @extend_schema(parameters=[OpenApiParameter(name, str) for name in ("form", "type", "id")], responses=_EXPORT)
+    @extend_schema(parameters=_ASKED, responses=_EXPORT)
     def get(self, request: Request) -> StreamingHttpResponse:
         """Return NDJSON, line k being leaf k and the last one the checkpoint; `form=csv` is a table without proof."""
         form, about = filters.read_export(request.query_params.dict())

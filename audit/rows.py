@@ -11,20 +11,17 @@ from typing import NamedTuple
 
 from django.db import connection
 
-# Times as 2026-11-30 12:00:00[.000000], uids as 32 digits, subjects as the inside of a list of pairs, ordered by code
-# points: what SQLite stores anyway, and finds in the order of its index.
+# Times as 2026-11-30 12:00:00[.000000] and uids as 32 digits, as SQLite stores them; subjects as a JSON list of pairs.
 _COLUMNS = {
     "sqlite": (
         "r.occurred_at || '', r.uid, (SELECT json_group_array(json_array(s.object_type, s.object_id))"
-        " FROM (SELECT object_type, object_id FROM audit_subject WHERE record_id = r.id"
-        " ORDER BY object_type, object_id) AS s)"
+        " FROM audit_subject s WHERE s.record_id = r.id)"
     ),
     "postgresql": (
         "to_char(r.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), replace(r.uid::text, '-', ''),"
         " (SELECT '[' || string_agg("
-        "'[' || to_json(s.object_type::text) || ',' || to_json(s.object_id::text) || ']', ','"
-        """ ORDER BY s.object_type COLLATE "C", s.object_id COLLATE "C") || ']'"""
-        " FROM audit_subject s WHERE s.record_id = r.id)"
+        "'[' || to_json(s.object_type::text) || ',' || to_json(s.object_id::text) || ']', ',')"
+        " || ']' FROM audit_subject s WHERE s.record_id = r.id)"
     ),
 }
 _QUERY = (
@@ -32,8 +29,8 @@ _QUERY = (
     ' r."group", r.actor, r.owner, r.outcome, {columns} FROM audit_seal p JOIN audit_record r ON r.id = p.record_id'
     " WHERE p.log = %s AND p.seq >= %s AND p.seq < %s ORDER BY p.seq, p.id"
 )
-_DATA, _OWNER, _PART = ',"data":{', ',"owner":', ',"part":null,"subjects":['
-_WHOLE_SECOND = 19  # characters of a time without a fraction
+_DATA, _FORMAT, _PART = ',"data":{', ',"format":', ',"part":null,"subjects":['
+_WHOLE_SECOND, _NO_FRACTION = 19, ".000000"  # characters of a time without a fraction, and what it then lacks
 
 
 class Sealed(NamedTuple):
@@ -70,7 +67,7 @@ def agrees(row: Sealed) -> bool:
     """Say whether the columns and subjects are what the body says, by its bytes alone; False means: look closer.
 
     Sound because a canonical body has its members in one order, and no text in it an unescaped quote: the first
-    `,"data":{` is that of the body itself, the last `,"format":1,"group":` too, and nothing after it is left unread.
+    `,"data":{` is that of the body itself, the last `,"format":` too, and nothing after it is left unread.
     """
     _, _, _, log, _, body, action, type_, id_, group, actor, owner, outcome, time, uid, subjects = row
     head = f'{{"action":{quoted(action)},"actor":'
@@ -78,30 +75,32 @@ def agrees(row: Sealed) -> bool:
     if not body.startswith(head) or body[-38:-2].replace("-", "") != uid or not body.endswith(tail, 0, -38):
         return False
     data = body.find(_DATA, len(head))
-    fraction = ".000000" if len(time) == _WHOLE_SECOND else ""
     facts = (
-        f',"format":1,"group":{quoted(group)},"log":{quoted(log)}'
-        f',"occurred_at":"{time[:10]}T{time[11:]}{fraction}Z","outcome":{quoted(outcome)},"owner":'
+        f',"format":1,"group":{quoted(group)},"log":{quoted(log)},"occurred_at":"{time[:10]}T{time[11:]}'
+        f'{_NO_FRACTION if len(time) == _WHOLE_SECOND else ""}Z","outcome":{quoted(outcome)},"owner":'
     )
-    end = body.rfind(facts, data)
-    owns, part, listed = body[end + len(facts) : -38 - len(tail)].partition(_PART)
-    if data < 0 or end < 0 or not part or listed[-1:] != "]":
+    start = body.rfind(_FORMAT, data)
+    if data < 0 or start < 0 or not body.startswith(facts, start):
         return False
-    acts, owned = _party(body[len(head) : data]), _party(owns)
-    if acts is None or owned is None or acts[0] != actor or owned[0] != owner:
+    start += len(facts)
+    part = body.find(_PART, start)
+    acts, owned = _party(body[len(head) : data]), _party(body[start:part])
+    if part < 0 or acts is None or owned is None or acts[0] != actor or owned[0] != owner or subjects is None:
         return False
-    return _speaks_of({f"{quoted(type_)},{quoted(id_)}", acts[1], owned[1]}, listed[1:-2]) == subjects
+    heads = {f"{quoted(type_)},{quoted(id_)}", acts[1], owned[1]}
+    return _are_spoken_of(heads, body[part + len(_PART) : -38 - len(tail)], subjects)
 
 
-def _speaks_of(heads: set[str], listed: str) -> str:
-    """Return target, actor, owner and the listed objects, each once, as the database lists subjects; "" if unsure."""
+def _are_spoken_of(heads: set[str], listed: str, subjects: str) -> bool:
+    """Say whether target, actor, owner and the listed objects are the subjects, each once; False where unsure."""
     heads.discard("")
-    if listed:
-        pairs = listed.split("],[")
-        if listed.count('","') != len(pairs):  # a text holds what stands between two pairs
-            return ""
+    if listed != "]":
+        pairs = listed[1:-2].split("],[")
+        if listed.count('","') != len(pairs) or listed[:1] != "[" or listed[-2:] != "]]":  # what looks like more pairs
+            return False
         heads.update(pairs)
-    return f"[[{'],['.join(sorted(heads))}]]"
+    found = subjects[2:-2].split("],[")
+    return len(found) == len(heads) and heads.issuperset(found)
 
 
 @lru_cache(maxsize=4096)

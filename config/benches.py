@@ -3,5 +3,6 @@
 # name -> a function without arguments that yields figures: case, value, unit, limit (what it is measured against in the
 # same run) and ratio (value / limit)
 BENCHES = {
+    "audit": "audit.bench.audit",
     "validator": "plans.bench.validator",
 }

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection, transaction
 
-from audit import bench, log
+from audit import log
 from audit.verify import verify
 from tests.entries import granted, many
 from tests.factories import NOW
@@ -34,7 +34,7 @@ while time.monotonic() < until:
 WRITE = """
 import select, time
 from django.db import connection, transaction
-from audit import bench, log
+from audit import log
 from tests.entries import granted
 from tests.factories import NOW
 def write():
@@ -101,14 +101,3 @@ def test_a_hundred_thousand_records_are_verified_beside_a_writer_that_is_never_h
     assert figures["verify"]["grown_kB"] < 30_000
     assert figures["beside"]["writes"] > 100
     assert figures["beside"]["worst_ms"] < max(100, figures["control"]["worst_ms"] * 1.5)
-
-
-def test_the_benchmark_measures_and_leaves_nothing_behind(monkeypatch):
-    monkeypatch.setattr(bench, "SAMPLE", 20)
-    assert len(list(bench.figures(now=NOW))) == 2
-    add(5)
-    figures = list(bench.figures(now=NOW))
-    assert [figure.case.partition(",")[0] for figure in figures] == ["append", "seal", "verify"]
-    assert all(figure.ratio > 0 for figure in figures)
-    assert verify().size == 5
-    assert verify().unsealed == 0

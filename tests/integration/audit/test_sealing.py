@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from audit import log, tasks
+from audit import log, tasks, tree
 from audit.models import Head, Record, Seal, Unsealed
 from audit.verify import verify
 from tests.entries import assert_whole, granted, revoked, sealed, write
@@ -127,3 +127,43 @@ def test_killed_between_commit_and_seal_nothing_is_lost():
     assert verify().unsealed == 3
     assert log.seal() == 3
     assert_whole(3)
+
+
+SEAL = """
+from audit import log
+print("ready", flush=True)
+sealed = 0
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    sealed += log.seal()
+print(sealed + log.seal())
+"""
+
+
+def appenders(processes: int, each: int) -> None:
+    """Have processes append while two more seal; then every record must have its one place, and the tree its root."""
+    sealers = [beside(f"import select\n{SEAL}") for _ in range(2)]
+    writers = [beside(APPEND, f"p{number}", each, "end") for number in range(processes)]
+    for process in writers:
+        tell(process, "go")
+    for process in writers:
+        answer(process)
+    for process in sealers:
+        tell(process, "stop")
+    counts = [int(answer(process).split()[-1]) for process in sealers]
+    assert sum(counts) + log.seal() == processes * each
+    order = list(Seal.objects.order_by("seq").values_list("record__uid", flat=True))
+    assert_whole(processes * each)
+    assert verify().verdict == "consistent"
+    assert verify().root == tree.tree_of("main", len(order)).root(len(order)).hex()
+    assert list(Seal.objects.order_by("seq").values_list("record__uid", flat=True)) == order
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a1_several_processes_append_and_two_seal():
+    appenders(4, 80)
+
+
+@pytest.mark.soak
+@pytest.mark.django_db(transaction=True)
+def test_a1_fifty_processes_append_and_two_seal():
+    appenders(50, 20)
