@@ -86,7 +86,10 @@ def test_extension_lines_are_passed_over():
     assert note.read_head(f"{HEAD}more\n") == HEAD
 
 
-@pytest.mark.parametrize("vkey", ["", "a+b", "a+00000000+AAAA", "a b+00000000+x", "x" + str(KEY.verifier)])
+@pytest.mark.parametrize(
+    "vkey",
+    ["", "a+b", "a+00000000+AAAA", "a b+00000000+x", pytest.param("x" + str(KEY.verifier), id="another name")],
+)
 def test_what_is_no_key_is_refused(vkey):
     with pytest.raises(note.BadNoteError):
         note.read_verifiers(vkey)
