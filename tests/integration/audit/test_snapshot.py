@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection, connections, transaction
 
-from audit import faults, log
+from audit import log, walk
 from audit.models import Record
 from audit.verify import verify
 from tests.entries import granted, sealed, write
@@ -40,7 +40,7 @@ def test_the_moment_is_when_it_begins_not_when_it_is_first_read():
 @pytest.mark.django_db(transaction=True)
 def test_a_verifier_sees_one_size_while_records_arrive(monkeypatch):
     sealed(30)
-    monkeypatch.setattr("audit.verify.ROWS", 10)
+    monkeypatch.setattr(walk, "ROWS", 10)
     grown: list[int] = []
 
     def write_between():
@@ -49,8 +49,8 @@ def test_a_verifier_sees_one_size_while_records_arrive(monkeypatch):
             writer.join(15)
             grown.append(1)
 
-    follows = faults.follows
-    monkeypatch.setattr(faults, "follows", lambda *given: (write_between(), follows(*given))[1])
+    agrees = walk.agrees
+    monkeypatch.setattr(walk, "agrees", lambda row: (write_between(), agrees(row))[1])
     verdict = verify()
     assert len(grown) == 3
     assert (verdict.verdict, verdict.size, verdict.checked, verdict.unsealed) == ("consistent", 30, 30, 0)
