@@ -16,7 +16,7 @@ from django.db import connection, connections, transaction
 
 from audit import checkpoints, export, log, merkle
 from audit.bodies import Entry, bodies_of
-from audit.events import Party
+from audit.events import CATALOGUE, Party
 from audit.held import hold
 from audit.models import Head, Record
 from audit.verify import verify
@@ -62,7 +62,7 @@ def _entry(number: int) -> Entry:
     by = Party("user", "1", "alice")
     ids = [f"{number}{task}" for task in range(3)]
     data = {
-        **dict.fromkeys(("tool", "tool_version", "revocation", "trigger", "authority", "reason"), "as it was asked"),
+        **dict.fromkeys(CATALOGUE["COMPENSATE"].fields, "as asked"),
         "members": [{"type": "task", "id": key, "outcome": "revoked", "detail": ""} for key in ids],
         "counts": {"revoked": 3},
         "complete": True,

@@ -23,7 +23,8 @@ def test_bench_prints_one_figure_a_line(monkeypatch, capsys):
 def test_bench_names_what_there_is_when_asked_for_what_there_is_not(capsys):
     with pytest.raises(SystemExit):
         call_command("bench", "nothing")
-    assert all(name in capsys.readouterr().err for name in benches.BENCHES)
+    said = capsys.readouterr().err
+    assert all(name in said for name in benches.BENCHES)
 
 
 def _holds() -> bool:
