@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -151,7 +151,8 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
     group.landed_at, group.lease_until = now, None
     group.save(update_fields=["state", "landed_at", "lease_until"])
     declared = [new.declared for new in effects]
-    Effect.objects.bulk_create([_row(group, position, new, now) for position, new in enumerate(effects)])
+    window = _window(group, now)
+    Effect.objects.bulk_create([_row(group, position, new, now, window) for position, new in enumerate(effects)])
     Declaration.objects.create(
         group=group,
         digest=declaration_digest(declared),
@@ -186,8 +187,17 @@ def _member(new: NewEffect) -> dict[str, str]:
     return {**{name: value for name, value in member.items() if value}, "class": new.revoke_class.value}
 
 
-def _row(group: Group, position: int, new: NewEffect, now: datetime) -> Effect:
+def _window(group: Group, now: datetime) -> datetime | None:
+    """Return when the undo window ends that the tool declares for all it writes; None where it declares none."""
+    contract = Contract.from_json(group.tool_version.contract) if group.tool_version else None
+    return now + timedelta(minutes=contract.undo_minutes) if contract and contract.undo_minutes else None
+
+
+def _row(group: Group, position: int, new: NewEffect, now: datetime, window: datetime | None) -> Effect:
     declared = new.declared
+    unsaid = (
+        window if new.revoke_class is RevokeClass.EXTERNAL else None
+    )  # the call's own word counts before the tool's
     return Effect(
         group=group,
         position=position,
@@ -196,7 +206,7 @@ def _row(group: Group, position: int, new: NewEffect, now: datetime) -> Effect:
         operation=declared.operation.value,
         title=declared.title,
         version=declared.version,
-        undo_expires_at=parse_datetime(declared.undo_expires_at) if declared.undo_expires_at else None,
+        undo_expires_at=parse_datetime(declared.undo_expires_at) if declared.undo_expires_at else unsaid,
         revoke_class=new.revoke_class.value,
         reason=new.reason,
         target=new.target if new.revoke_class is not RevokeClass.LOCAL else None,

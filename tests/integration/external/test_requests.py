@@ -176,3 +176,13 @@ def test_when_the_log_cannot_be_written_nothing_changes(fake, monkeypatch, which
         assert state(request) == "requesting"
         assert Attempt.objects.get().ended_at is None
         assert request.effect.state == "requesting"
+
+
+def test_a_window_that_only_the_tool_declares_counts_from_the_landing():
+    by = factories.planner()
+    contract = Contract(
+        revoke_class=RevokeClass.EXTERNAL, target="erp.example", compensations={"create": "DELETE /a/{id}"}, undo_minutes=90
+    )
+    declare_tool(name="erp.book", contract=contract, by=by, now=NOW)
+    factories.report(by, [factories.contact("said"), factories.contact("e")], tool="erp.book")
+    assert set(Effect.objects.values_list("undo_expires_at", flat=True)) == {later(minutes=90)}
