@@ -35,6 +35,21 @@ WORDS = (
     ),
     ("unknown", _("unknown"), _("A request may or may not have arrived. Silence is never taken for a yes.")),
     ("gone", _("was already gone"), _("When it was to be taken back it was not there any more, and not by this.")),
+    (
+        "suspended",
+        _("suspended"),
+        _("A request whose target was changed after it was asked. It goes on when an admin has looked."),
+    ),
+    (
+        "attest",
+        _("attest"),
+        _("Hold something for undone on a person's own word, with evidence. It is never shown as the target's word."),
+    ),
+    (
+        "undo-window",
+        _("undo window"),
+        _("Until when a target can undo something, as declared; the target decides. Undeclared, it is unknown."),
+    ),
     ("stale", _("stale"), _("Unresolved for longer than its threshold.")),
     (
         "record",

@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100, unique=True)),
-                ('base_url', models.URLField(blank=True, max_length=500)),
+                ('base_url', models.CharField(blank=True, max_length=500)),
                 ('audience', models.CharField(blank=True, max_length=500)),
                 ('seen_at', models.DateTimeField()),
                 ('seen_by', models.CharField(max_length=200)),

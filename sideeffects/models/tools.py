@@ -17,7 +17,7 @@ class Target(models.Model):
     """
 
     name = models.CharField(max_length=100, unique=True)
-    base_url = models.URLField(max_length=500, blank=True)
+    base_url = models.CharField(max_length=500, blank=True)
     audience = models.CharField(max_length=500, blank=True)
     seen_at = models.DateTimeField()
     seen_by = models.CharField(max_length=200)
