@@ -152,12 +152,21 @@ class Attest(APIView):
         return Response(RequestSerializer(new).data)
 
 
+class CallbackBody(serializers.Serializer[Any]):
+    """What a target's signed word holds."""
+
+    request = serializers.CharField(help_text="The Idempotency-Key it is about.")
+    status = serializers.CharField(help_text="done, failed or pending.")
+    at = serializers.DateTimeField(help_text="When that became so, by the target's clock.")
+    reason = serializers.CharField(required=False)
+
+
 class Callbacks(APIView):
     """Where targets say by themselves how a request stands, signed as Standard Webhooks has it."""
 
     authentication_classes = ()  # its signature is its credential
 
-    @does(serializers.DictField(), {200: CallbackSerializer}, 409)
+    @does(CallbackBody, {200: CallbackSerializer}, 409)
     def post(self, request: Request, target: str) -> Response:
         """Take a signed word: `{"request": Idempotency-Key, "status": done│failed│pending, "at": time, "reason"?}`."""
         raw: HttpRequest = request._request  # noqa: SLF001  (the signature is over the bytes, so no parser may come first)

@@ -63,6 +63,6 @@ def test_only_what_is_revoked_is_said_to_be(outcome, may_claim):
 
 @pytest.mark.parametrize("event", CATALOGUE.values(), ids=lambda event: event.name)
 def test_it_is_explained(event):
-    assert re.fullmatch(r"COMPENSATE|[a-z]+(_[a-z]+)+|restored", event.name)
+    assert re.fullmatch(r"COMPENSATE|[a-z]+(_[a-z]+)+|restored|attested", event.name)
     assert event.when.endswith(".")
     assert all(meaning for meaning in event.fields.values())

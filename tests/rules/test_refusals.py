@@ -17,8 +17,10 @@ FAULTS = {
     "audit.events.UnknownEventError",
     "audit.events.WrongFieldsError",
     "audit.log.OutsideTransactionError",
+    "sideeffects.identity.CannotSignError",  # a worker says "not sent yet" instead
     "sideeffects.targets.registry.AdapterRegisteredTwiceError",
     "sideeffects.tools.ToolRegisteredTwiceError",
+    "sideeffects.vault.CannotOpenError",  # the key secret is not the one it was closed with
 }
 # What only a command raises, which says it on its own line.
 COMMANDS = {

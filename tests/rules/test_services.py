@@ -43,7 +43,7 @@ def test_there_are_services_to_look_at():
 
 def _actions_written():
     for path in SERVICES:
-        yield from re.findall(r'action="(\w+)"', path.read_text())
+        yield from re.findall(r'Entry\(\s*(?:action=)?"(\w+)"', path.read_text())
 
 
 def test_every_event_that_a_service_writes_is_in_the_catalogue():

@@ -11,6 +11,7 @@ from sideeffects.declarations import Declared
 from sideeffects.models import Attempt, Effect, Request
 from sideeffects.presenters import views_of
 from sideeffects.services import keys
+from sideeffects.services.declare import declare_tool
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import TargetsOutOfReachError, revoke
 from sideeffects.targets.local import MembersFailedError
@@ -181,7 +182,10 @@ def test_when_the_log_cannot_be_written_nothing_changes(fake, monkeypatch, which
 def test_a_window_that_only_the_tool_declares_counts_from_the_landing():
     by = factories.planner()
     contract = Contract(
-        revoke_class=RevokeClass.EXTERNAL, target="erp.example", compensations={"create": "DELETE /a/{id}"}, undo_minutes=90
+        revoke_class=RevokeClass.EXTERNAL,
+        target="erp.example",
+        compensations={"create": "DELETE /a/{id}"},
+        undo_minutes=90,
     )
     declare_tool(name="erp.book", contract=contract, by=by, now=NOW)
     factories.report(by, [factories.contact("said"), factories.contact("e")], tool="erp.book")
