@@ -61,7 +61,8 @@ class Teller:
 
     def __init__(self, store: Store, *, url: str, secret: str, stopping: threading.Event) -> None:
         self._store, self._url, self._secret, self._stopping = store, url, secret, stopping
-        self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Message, int]] = queue.SimpleQueue()
+        self._calls, self._generation, self._ended = 0, 0, threading.Condition()
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def start(self) -> None:
@@ -69,12 +70,19 @@ class Teller:
         for work in (self._settle, *[self._send] * SENDERS):
             threading.Thread(target=work, daemon=True).start()
 
-    def once(self, message: Message) -> int:
-        """Send now and return the console's status; 0 where it cannot be reached or there is nobody to tell."""
+    def once(self, message: Message, generation: int | None = None) -> int:
+        """Send now and return the console's status; 0 where it cannot be reached or there is nobody to tell.
+
+        Of a generation that was hushed nothing is sent; that is 410.
+        """
         if not self._url:
             return 0
         headers = {"Content-Type": "application/json", **signed(message, secret=self._secret, now=time.time())}
         request = urllib.request.Request(self._url, data=message.body, headers=headers, method="POST")  # noqa: S310  (given at the start)
+        with self._ended:
+            if generation not in {None, self._generation}:
+                return 410
+            self._calls += 1
         try:
             with self._opener.open(request, timeout=5) as answer:
                 return int(answer.status)
@@ -83,6 +91,16 @@ class Teller:
             return error.code
         except (OSError, ValueError):
             return 0
+        finally:
+            with self._ended:
+                self._calls -= 1
+                self._ended.notify_all()
+
+    def hush(self) -> None:
+        """Tell nothing any more of what has settled so far, and wait for what is being told."""
+        with self._ended:
+            self._generation += 1
+            self._ended.wait_for(lambda: not self._calls, timeout=10)
 
     def _settle(self) -> None:
         store = self._store
@@ -95,16 +113,17 @@ class Teller:
                 settled, store.settled = store.settled, []
                 if settled:
                     store.keep()
+                generation = self._generation
             for job in settled:
-                self._queue.put(message(job, status=job.status, at=time_text(job.due)))
+                self._queue.put((message(job, status=job.status, at=time_text(job.due)), generation))
 
     def _send(self) -> None:
         while True:
-            self._tell(self._queue.get())
+            self._tell(*self._queue.get())
 
-    def _tell(self, said: Message) -> None:
+    def _tell(self, said: Message, generation: int) -> None:
         for turn in range(TRIES):
-            status = self.once(said)
+            status = self.once(said, generation)
             if not self._url or (status and status < 500 and status != 404):  # noqa: PLR2004  (404: it may not know the request yet)
                 return
             if self._stopping.wait(FIRST_WAIT * 2**turn):

@@ -21,6 +21,7 @@ def answer(store: Store, teller: Teller, method: str, path: list[str], told: Map
                 return _settle(store)
             case ("POST", "reset"):
                 store.forget()
+                teller.hush()
                 return Answer(200, {"forgotten": True})
             case ("POST", "callbacks"):
                 return _call_back(store, teller, told)

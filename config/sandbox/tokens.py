@@ -12,7 +12,7 @@ import jwt
 
 LEEWAY = 30  # seconds by which the two clocks may differ
 LARGEST = 64 * 1024
-FRESH, SOON = 60.0, 1.0  # seconds after which published keys are looked at again; each unknown one at the earliest
+FRESH, SOON = 300.0, 1.0  # seconds after which published keys are looked at again; each unknown one at the earliest
 REQUIRED = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"]
 
 
@@ -40,7 +40,7 @@ class Token:
 
 
 class Keys:
-    """The console's published keys, fetched again once a minute and for a key that is not known yet."""
+    """The console's published keys, fetched again every five minutes and for a key that is not known yet."""
 
     def __init__(self, url: str) -> None:
         self._url, self._lock = url, threading.Lock()
@@ -54,25 +54,29 @@ class Keys:
         with self._lock:
             now = time.monotonic()
             missed = self._missing.get(kid, float("-inf"))
+            fetched = True
             if now - self._at > FRESH or (kid not in self._keys and now - missed > SOON):
-                self._fetch()
+                fetched = self._fetch()
             if kid in self._keys:
                 return self._keys[kid]
+            if not fetched:
+                raise KeysUnreachableError  # it may be published by now: no verdict on the token
             if len(self._missing) > 100:  # noqa: PLR2004  (made-up ones must not fill the memory)
                 self._missing.clear()
             self._missing[kid] = now
             raise TokenRefusedError("its kid names no published key")
 
-    def _fetch(self) -> None:
+    def _fetch(self) -> bool:
+        """Look again and say whether that worked; if not, the keys known already go on until the next look."""
         try:
             with self._opener.open(self._url, timeout=3) as answer:
                 listed = json.loads(answer.read(LARGEST))["keys"]
             found = {key["kid"]: jwt.PyJWK(key, algorithm="ES256") for key in listed if key.get("crv") == "P-256"}
-        except Exception as error:  # (whatever an answer that is no key set makes fail)
-            if not self._keys:
-                raise KeysUnreachableError from error
-            return  # those known already go on; a minute's withdrawal is not worth refusing everybody
+        except Exception:  # noqa: BLE001  (whatever an answer that is no key set makes fail)
+            self._at = time.monotonic() - FRESH + SOON
+            return False
         self._keys, self._at = found, time.monotonic()
+        return True
 
 
 def verified(bearer: str, *, keys: Keys, issuer: str, audience: str) -> Token:

@@ -1,11 +1,14 @@
 """What do these tests share? A fake target that a test decides for, and the real sandbox wired to the product."""
 
-import pytest
-from django.test import Client
+from functools import partial
 
-from tests.external import SECRET, clock, registered
+import pytest
+
+from sideeffects.identity import signer_of
+from sideeffects.services import keys
+from tests.external import SECRET, WORKER, clock, registered
 from tests.fakes import serving
-from tests.sandbox import running
+from tests.sandbox import running, until
 
 
 @pytest.fixture
@@ -32,9 +35,16 @@ def sandbox_process(live_server):
 @pytest.fixture
 def crm(sandbox_process, transactional_db, settings):
     """Give the sandbox as the registered target crm.example, the only host that is excepted; work settles when told."""
-    sandbox_process.forget()
-    Client().get("/.well-known/jwks.json")  # loads what the first request of a process loads, for a second or two
+    known = signer_of(keys.active(by=WORKER, now=clock())).token({})
+    until(partial(knows_the_key, sandbox_process, known))  # a console that loads answers late for a second or two
     settings.TARGET_HOSTS = frozenset({sandbox_process.host})
     settings.TARGET_SECONDS = 1
     registered(sandbox_process.url, now=clock())
-    return sandbox_process
+    yield sandbox_process
+    sandbox_process.forget()  # no callback comes in once the tables are emptied
+
+
+def knows_the_key(sandbox, token):
+    """Say whether the sandbox judges a token by more than its key."""
+    answer = sandbox.ask("GET", "/contacts/none", Authorization=f"Bearer {token}")
+    return answer.status == 401 and answer.body["reason"].startswith("it has no ")
