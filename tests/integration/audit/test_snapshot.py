@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection, connections, transaction
 
-from audit import log, walk
+from audit import log, rows, walk
 from audit.models import Record
 from audit.verify import verify
 from tests.entries import granted, sealed, write
@@ -49,7 +49,7 @@ def test_a_verifier_sees_one_size_while_records_arrive(monkeypatch):
             writer.join(15)
             grown.append(1)
 
-    agrees = walk.agrees
+    agrees = rows.agrees
     monkeypatch.setattr(walk, "agrees", lambda row: (write_between(), agrees(row))[1])
     verdict = verify()
     assert len(grown) == 3
