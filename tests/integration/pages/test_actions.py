@@ -55,7 +55,7 @@ def test_where_there_is_no_button_there_is_its_reason(reader):
     factories.report(by, [contact("m_1", type_="message")], tool="email.send", arguments={"to": "x"})
     factories.report(by, [], arguments={"n": 2}, status=Status.IN_FLIGHT)
     text = reader("alice").read("/")
-    assert "This console cannot reach targets yet; nothing is asked of crm.example." in text
+    assert "No admin has registered crm.example yet; nothing is asked there." in text
     assert "Not revocable: a sent e-mail does not come back" in text
     assert "In flight: cannot be revoked yet" in text
     assert "Called crm.create_contact" in text

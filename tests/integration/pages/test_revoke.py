@@ -126,8 +126,8 @@ def test_what_only_a_target_could_undo_is_said_before_and_refused_after(reader):
     alice = reader("alice")
     text = alice.read(ask(group))
     assert "1 stays as it is: nothing is asked" in text
-    assert "This console cannot reach targets yet; nothing is asked of crm.example." in text
-    assert "This console cannot reach the target yet" in alice.send(ask(group), status=409)
+    assert "No admin has registered crm.example yet; nothing is asked there." in text
+    assert "no admin has registered crm.example yet" in alice.send(ask(group), status=409)
     assert Effect.objects.get().state == EffectState.ACTIVE
 
 
