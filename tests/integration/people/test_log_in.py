@@ -24,7 +24,7 @@ def try_to(client: Client, name: str, password: str = "wrong", **more: Any) -> A
 def words_of(response: Any) -> str:
     """Return a page without what differs by chance: the form's token and the name typed."""
     page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", response.content.decode())
-    return re.sub(r'value="[^"]*"', "", page)
+    return re.sub(r"(?:value|data-now)=\"[^\"]*\"", "", page)
 
 
 @pytest.fixture
