@@ -116,7 +116,7 @@ def test_x3_what_never_left_is_not_sent(crm, request_, settings):
 
 
 def test_x4_after_a_timeout_the_same_key_undoes_once(crm, request_):
-    crm.tell("c_1", "hang", seconds=3, times=1)
+    crm.tell("c_1", "hang", seconds=8, times=1)
     [came] = turn()
     assert "no answer within 1 s" in came.heard.why
     assert state(request_) == "requesting"
@@ -128,7 +128,7 @@ def test_x4_after_a_timeout_the_same_key_undoes_once(crm, request_):
 
 def test_x5_a_timeout_is_unknown_and_a_late_success_is_accepted(crm, request_, settings):
     settings.REQUEST_TRIES = 1
-    crm.tell("c_1", "hang", seconds=3)
+    crm.tell("c_1", "hang", seconds=8)
     turn()
     assert state(request_) == "unknown"
     crm.settle()

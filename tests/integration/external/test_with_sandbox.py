@@ -61,7 +61,7 @@ def run(turns=1, *, start=0):
         ("redirect", {"url": "http://127.0.0.1:9/"}, "refused", 0),
         ("location_elsewhere", {"url": "http://127.0.0.1:9/jobs/1"}, "compensating", 0),
         ("slow", {"seconds": 0.2}, "compensating", 0),
-        ("hang", {"seconds": 3}, "requesting", 0),
+        ("hang", {"seconds": 8}, "requesting", 0),
         ("disappear", {}, "compensating", 1),
     ],
 )
