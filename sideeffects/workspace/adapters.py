@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.db.models.deletion import Collector
+
 from sideeffects.targets.base import LocalAdapter
 from sideeffects.targets.registry import register
 from sideeffects.workspace.models import Kept, Note, Project, Task
@@ -37,6 +39,16 @@ class KeptAdapter(LocalAdapter):
     def restore(self, rows: Sequence[Kept], *, by: str, now: datetime) -> set[str]:
         """Take the stamp away and write the versions."""
         return self._stamp(rows, deleted_at=None, deleted_by="", now=now, why=f"restored by {by}")
+
+    def purge(self, rows: Sequence[Kept], *, by: str, now: datetime) -> set[str]:  # noqa: ARG002  (the door's signature)
+        """Delete the rows and every version of them; what points to one keeps it (ProtectedError)."""
+        keys = [row.pk for row in rows]
+        found = self.model._default_manager.filter(pk__in=keys)
+        Collector(using=found.db).collect(found)  # asks who points to them
+        found._raw_delete(found.db)  # noqa: SLF001  (what the collector has let through; a delete would write versions)
+        self.model.history.filter(id__in=keys).delete()  # type: ignore[attr-defined]
+        left = set(self.model._default_manager.filter(pk__in=keys).values_list("pk", flat=True))
+        return {str(key) for key in keys if key not in left}
 
     def _stamp(
         self, rows: Sequence[Kept], *, deleted_at: datetime | None, deleted_by: str, now: datetime, why: str
