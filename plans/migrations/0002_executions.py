@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('plans', '0001_initial'),
-        ('sideeffects', '0002_executions'),
+        ('sideeffects', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

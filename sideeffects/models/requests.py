@@ -1,6 +1,6 @@
 """What is asked of targets, every try at it, and every word that came back. The row is the queue."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -196,6 +196,11 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} in {self.group_id or self.about}"
+
+    @property
+    def recipient(self) -> Any:
+        """Return the owner that it is about."""
+        return self.owner if self.group is None else self.group.owner
 
 
 class SigningKey(models.Model):

@@ -17,6 +17,7 @@ MUTABLE = {
     "plans.execution",
     "plans.plansubmission",
     "plans.steprun",
+    "sideeffects.above",
     "sideeffects.agent",
     "sideeffects.agenttoken",
     "sideeffects.attempt",

@@ -224,8 +224,8 @@ def test_the_pivot_never_begins_over_a_closed_window_and_a_kept_promise_can_be_t
         if refusal is not None:
             held = windows.held(plan, ran)
             assert (refusal.window is not None) == bool(held)
-            named = held[0] if name(refusal) == "WindowLapsed" else (open_ or held[-1:] or [None])[0]
-            assert not held or refusal.closes_at == named.closes_at
+            named = held[:1] if name(refusal) == "WindowLapsed" else (open_ or held[-1:])[:1]
+            assert [window.closes_at for window in named] == ([refusal.closes_at] if held else [])
             late = windows.latest_begin(plan, ran, step.index)
             overrun = any(gates.overdue(plan.steps[index], one, at(now)) for index, one in ran.items())
             assert overrun or (late is not None and at(now) > late[0])
