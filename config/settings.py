@@ -126,6 +126,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- People -------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = env.text("TAKEBACK_USER_MODEL", "auth.User")  # an app of TAKEBACK_APPS may bring one of its own
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
