@@ -75,7 +75,9 @@ def close() -> None:
 
 def _person(name: str, role: str, *, now: datetime) -> Any:
     model = get_user_model()
-    named = {model.USERNAME_FIELD: name} | {mail_field(): f"{name}{DEMO_MAIL}"}  # one field where people log in by mail
+    named: dict[str, Any] = {model.USERNAME_FIELD: name} | {
+        mail_field(): f"{name}{DEMO_MAIL}"
+    }  # one field where people log in by mail
     person, _ = model._default_manager.get_or_create(**named)
     if role and not Role.objects.filter(user=person, role=role).exists():
         roles.grant(user=person, role=role, by=actors.system("demo"), now=now)

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
@@ -42,7 +42,7 @@ def demo_people() -> QuerySet[Any]:
 class LogInForm(AuthenticationForm):
     """Name and password; a made-up person's opens nothing outside the demonstration, in the same words."""
 
-    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+    def confirm_login_allowed(self, user: User) -> None:
         """Refuse closed accounts, and demonstration people from elsewhere."""
         super().confirm_login_allowed(user)
         if is_demo(user) and not (self.request and may_enter(self.request)):

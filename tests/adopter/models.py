@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from simple_history.models import HistoricalRecords
 
 
 class Members(BaseUserManager["Member"]):
@@ -36,10 +37,10 @@ class Member(AbstractBaseUser, PermissionsMixin):
 
 
 class Ticket(models.Model):
-    """Something a customer asked; `live` is the help desk's own way of deleting."""
+    """Something a customer asked; `live` is the help desk's own way of deleting, `Change` its own history."""
 
     code = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    agent_of = models.ForeignKey(Member, on_delete=models.PROTECT, related_name="tickets")
+    handler = models.ForeignKey(Member, on_delete=models.PROTECT, related_name="tickets")
     subject = models.CharField(max_length=100)
     priority = models.PositiveSmallIntegerField(default=3)
     live = models.BooleanField(default=True)
@@ -48,29 +49,29 @@ class Ticket(models.Model):
         return self.subject
 
 
-class Reply(models.Model):
-    """What was answered to a ticket."""
-
-    code = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    ticket = models.ForeignKey(Ticket, on_delete=models.PROTECT, related_name="replies")
-    text = models.TextField()
-    live = models.BooleanField(default=True)
-
-    def __str__(self) -> str:
-        return self.text
-
-
 class Change(models.Model):
-    """One version of a row of this app, in its own history: what it was from this moment on."""
+    """One version of a ticket: what it was from this moment on."""
 
-    table = models.CharField(max_length=20)
-    row = models.UUIDField()
+    ticket = models.ForeignKey(Ticket, on_delete=models.CASCADE, related_name="changes")
     at = models.DateTimeField()
     why = models.CharField(max_length=300, blank=True)
-    fields = models.JSONField()
-
-    class Meta:
-        indexes: ClassVar = [models.Index(fields=["table", "row"], name="adopter_change_by_row")]
+    subject = models.CharField(max_length=100)
+    priority = models.PositiveSmallIntegerField()
+    live = models.BooleanField()
 
     def __str__(self) -> str:
-        return f"{self.table} {self.row} {self.at}"
+        return f"{self.subject} at {self.at}"
+
+
+class Reply(models.Model):
+    """What was answered to a ticket; its versions are django-simple-history's."""
+
+    code = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    handler = models.ForeignKey(Member, on_delete=models.PROTECT, related_name="+")
+    ticket = models.ForeignKey(Ticket, on_delete=models.PROTECT, related_name="replies")
+    text = models.TextField()
+    hidden = models.BooleanField(default=False)
+    history = HistoricalRecords()
+
+    def __str__(self) -> str:
+        return self.text[:40]
