@@ -78,7 +78,10 @@ class PeopleListForm(forms.Form):
     def clean_before(self) -> Any:
         """Return a key as the user model has them: a number, a UUID or whatever it is."""
         said = self.cleaned_data["before"]
-        return get_user_model()._meta.pk.clean(said, None) if said else None
+        key = get_user_model()._meta.pk.clean(said, None) if said else None
+        if isinstance(key, int) and key < 1:
+            raise forms.ValidationError(_("This is no place in this list."))
+        return key
 
 
 class ReasonForm(forms.Form):

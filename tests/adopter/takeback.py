@@ -89,6 +89,13 @@ class TicketAdapter(LocalAdapter):
         """Archive them."""
         return self._set_live(rows, f"archived by {by}", live=False, now=now)
 
+    def purge(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
+        """Delete them, and their versions with them; a reply keeps its ticket."""
+        found = Ticket.objects.filter(pk__in=[row.pk for row in rows], live=False)
+        gone = {str(key) for key in found.values_list("pk", flat=True)}
+        found.delete()
+        return gone
+
     def restore(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
         """Bring them back."""
         return self._set_live(rows, f"brought back by {by}", live=True, now=now)

@@ -148,6 +148,15 @@ def test_revert_sets_the_named_fields_back_and_nothing_else(sample, rows):
     assert done == {str(held[0].pk)}
 
 
+def test_purge_deletes_for_good_with_every_version(sample, rows):
+    versions = sample.adapter.versions(rows, now=later())
+    sample.adapter.remove(rows[:2], by=WHO, now=later())
+    held = list(sample.adapter.lock(ids(rows[:2])).values())
+    assert sample.adapter.purge(held, by=WHO, now=later()) == set(ids(rows[:2]))
+    assert set(now_there(sample, rows)) == {str(rows[2].pk)}
+    assert set(sample.adapter.contents(list(versions.values()))) == {versions[str(rows[2].pk)]}
+
+
 def test_a_longer_list_takes_no_more_statements(sample):
     adapter, many = sample.adapter, [sample.make(user("alice"), f"Row {number}") for number in range(9)]
 
@@ -160,6 +169,8 @@ def test_a_longer_list_takes_no_more_statements(sample):
         adapter.remove(rows, by=WHO, now=later())
         adapter.restore(rows, by=WHO, now=later())
         adapter.revert(rows, to=versions, fields={key: {sample.text} for key in keys}, by=WHO, now=later())
+        adapter.remove(rows, by=WHO, now=later())
+        adapter.purge(rows, by=WHO, now=later())
 
     few = statements(lambda: everything(ids(many[:2])))
     assert statements(lambda: everything(ids(many[2:]))) == few

@@ -6,8 +6,10 @@ import pytest
 
 from audit import log
 from audit.verify import verify
+from sideeffects import actors
 from sideeffects.models import Effect, Group
 from sideeffects.policies import NotFoundError
+from sideeffects.services import purge
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
@@ -57,6 +59,16 @@ def test_it_is_recorded_taken_back_and_brought_back(sample):
     assert set(Effect.objects.values_list("state", flat=True)) == {EffectState.ACTIVE}
     log.seal()
     assert verify().verdict == "consistent"
+
+
+def test_on_its_date_it_leaves_for_good(sample):
+    group, row = created(sample)
+    take_back(group).unwrap()
+    by = actors.system("worker")
+    assert purge.announce(by=by, now=later(days=28)) == 1
+    assert purge.purge(by=by, now=later(days=31)) == 1
+    assert sample.adapter.find([str(row.pk)]) == {}
+    assert set(Effect.objects.values_list("state", flat=True)) == {EffectState.PURGED}
 
 
 def test_only_its_owner_and_an_admin_take_it_back(sample):
