@@ -131,6 +131,8 @@ def _taken(rows: Sequence[Request], key: SigningKey, *, now: datetime) -> list[C
 
 def _close_crashed(rows: Sequence[Request], *, now: datetime) -> None:
     """Take a send whose process is gone for what it is: it may have arrived. The status is asked first where it can."""
+    if not rows:
+        return
     open_ = Attempt.objects.filter(request__in=rows, ended_at=None, purpose=Purpose.SEND)
     crashed = set(open_.values_list("request_id", flat=True))
     open_.update(ended_at=now, kind="no answer", detail=ENDED)
