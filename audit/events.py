@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+
+LONGEST = 200  # characters of who did something, as columns hold them
 
 
 @dataclass(frozen=True)
@@ -13,8 +16,9 @@ class Party:
     name: str
 
     def __str__(self) -> str:
-        """Return what the log is searched by, e.g. `user:alice`."""
-        return f"{self.type}:{self.name}"
+        """Return what the log is searched by, e.g. `user:alice`; rows hold it too, so a very long name is cut."""
+        whole = f"{self.type}:{self.name}"
+        return whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 17]}…{sha256(whole.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)
