@@ -23,7 +23,8 @@ class Contract:
     `sideeffects.compensations`; `status` is the path at which the object itself can be read, e.g. `/contacts/{id}`.
     `stale_minutes`: how long one of its requests or calls may stay unresolved. `undo_minutes`: the undo window of what
     it writes, from the landing on, where the call declares none.
-    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens.
+    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens. A step of a plan
+    whose tool is `human` waits for a person's decision.
     """
 
     revoke_class: RevokeClass
@@ -35,10 +36,12 @@ class Contract:
     status: str = ""
     stale_minutes: int | None = None
     undo_minutes: int | None = None
+    human: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the members that are kept, compared and shown."""
-        return {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        members = {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        return members if self.human else {name: value for name, value in members.items() if name != "human"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Contract":
@@ -101,12 +104,31 @@ class _Titles(string.Formatter):
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+class ToolRefusesError(Exception):
+    """A tool does not do what it is asked; its words are this program's own and are shown."""
+
+
+class RowsNotThereError(Exception):
+    """A tool was asked about rows that are not there, or not there for this owner: the answer is the same."""
+
+    def __init__(self, type_: str, ids: Sequence[str]) -> None:
+        self.type, self.ids = type_, list(ids)
+        super().__init__(f"There is no {type_} {', '.join(self.ids)} that this call may change.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What a tool that is executed here may know: for whom, and when."""
+    """What a tool that is executed here may know: for whom, by whom, and when.
+
+    `hold(type, ids)` locks rows of the owner that stand, notes the version each is at, and returns them in order. What
+    a tool changes, deletes or hangs something under, it holds first, the types in the order in which their adapters
+    are registered; raises RowsNotThereError.
+    """
 
     owner: Any
+    by: str
     now: datetime
+    hold: Callable[[str, Sequence[str]], list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from audit import log
 from sideeffects import policies
 from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, declaration_digest
-from sideeffects.models import Declaration, Effect, Group, Target
+from sideeffects.models import Above, Declaration, Effect, Group, Target
 from sideeffects.services import compare
 from sideeffects.tools import NOT_DECLARED, Contract
 from sideeffects.transitions import GroupState, RevokeClass, group_after
@@ -22,12 +22,18 @@ NOT_WRITTEN_HERE = "This tool runs here, but the agent says that it ran elsewher
 
 @dataclass(frozen=True)
 class NewEffect:
-    """One declared object with the class that its tool's contract gives it."""
+    """One declared object with the class that its tool's contract gives it.
+
+    Of a local one also the versions before and after, and the local objects of others that it hangs `under`.
+    """
 
     declared: Declared
     revoke_class: RevokeClass
     reason: str = ""
     target: Target | None = None
+    before: str = ""
+    after: str = ""
+    under: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,14 @@ def classified(effects: Sequence[Declared], contract: Contract | None, target: T
     return result
 
 
-def land(*, group: UUID, effects: Sequence[Declared], by: Actor, now: datetime) -> Recorded:
+def land(*, group: UUID, effects: Sequence[Declared], by: Actor, now: datetime, executing: bool = False) -> Recorded:
     """Land an open or lost call with what it declares; a landed one is compared (replay or conflict).
 
-    Raises NotFoundError, NotReportedError, TransitionError. Writes `group_landed` or `declaration_differed`.
+    `executing`: as a step of an execution. Raises NotFoundError, NotReportedError, TransitionError. Writes
+    `group_landed` or `declaration_differed`.
     """
     with transaction.atomic():
-        row = _locked(group, by=by)
+        row = _locked(group, by=by, executing=executing)
         version = row.tool_version
         contract = Contract.from_json(version.contract) if version else None
         new = classified(effects, contract, version.target if version else None)
@@ -102,11 +109,11 @@ def lose(*, group: UUID, reason: str, by: Actor, now: datetime) -> Group:
         return end(_locked(group, by=by), "lose", reason=reason, by=by, now=now)
 
 
-def _locked(group: UUID, *, by: Actor) -> Group:
+def _locked(group: UUID, *, by: Actor, executing: bool = False) -> Group:
     row = Group.objects.select_for_update(of=("self",)).select_related("owner").filter(pk=group).first()
     if row is None:
         raise policies.NotFoundError("group", str(group))
-    policies.check_may_report_on(by, row)
+    policies.check_may_report_on(by, row, executing=executing)
     if row.source == Group.Source.EXECUTED:
         raise NotReportedError(row)
     return row
@@ -152,7 +159,13 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
     group.save(update_fields=["state", "landed_at", "lease_until"])
     declared = [new.declared for new in effects]
     window = _window(group, now)
-    Effect.objects.bulk_create([_row(group, position, new, now, window) for position, new in enumerate(effects)])
+    rows = [_row(group, position, new, now, window) for position, new in enumerate(effects)]
+    Effect.objects.bulk_create(rows)
+    Above.objects.bulk_create(
+        Above(effect=row, type=type_, object_id=key)
+        for row, new in zip(rows, effects, strict=True)
+        for type_, key in new.under
+    )
     Declaration.objects.create(
         group=group,
         digest=declaration_digest(declared),
@@ -206,6 +219,8 @@ def _row(group: Group, position: int, new: NewEffect, now: datetime, window: dat
         operation=declared.operation.value,
         title=declared.title,
         version=declared.version,
+        version_before=new.before,
+        version_after=new.after,
         undo_expires_at=parse_datetime(declared.undo_expires_at) if declared.undo_expires_at else unsaid,
         revoke_class=new.revoke_class.value,
         reason=new.reason,
