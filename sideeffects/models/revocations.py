@@ -16,6 +16,7 @@ class Revocation(models.Model):
     class Trigger(models.TextChoices):
         CLICK = "click"
         API = "api"
+        FENCE = "fence"
 
     class Authority(models.TextChoices):
         OWNER = "owner"

@@ -38,6 +38,7 @@ CAUGHT = {
     "audit.verify_offline.CannotTellError",
     "audit.verify_offline.NotProvenError",
     "audit.walk.OutOfTimeError",
+    "sideeffects.services.fence.FenceVoidError",  # why a fence did not fire: it becomes the fence's detail
 }
 SHARED = {"not-found", "too-large"}  # names that ours share with a framework's
 
