@@ -213,6 +213,31 @@ _EVENTS = (
         },
     ),
     Event(
+        "purge_announced",
+        "The owner is told that what a revocation keeps in the trash leaves it for good soon.",
+        {
+            "revocation": "the key of the revocation",
+            "purge_at": "when: as fixed at the revoke, or a day after this",
+            "objects": "how many",
+        },
+    ),
+    Event(
+        "trash_purged",
+        "What a revocation kept in the trash was deleted for good, with its versions.",
+        {
+            "revocation": "the key of the revocation; it cannot be restored any more",
+            "purge_at": "the date that was fixed at the revoke",
+            "announced_at": "when it was announced",
+            "members": "what was deleted: type and id, and what was absent already",
+            "counts": "how many of each type",
+        },
+    ),
+    Event(
+        "purge_held",
+        "What a revocation keeps in the trash cannot leave it, and stays past its date.",
+        {"revocation": "the key of the revocation", "why": "what keeps it"},
+    ),
+    Event(
         "asked_again",
         "A person had a target asked once more.",
         {

@@ -126,6 +126,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Nothing here takes this back"), NoAdapterError),
     **_ours(409, _t("Nothing was changed"), local.MembersFailedError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
+    **_ours(409, _t("Purged: gone for good"), restore.PurgedError),
     **_ours(409, _t("No checkpoint covers this yet"), NotCoveredError),
     **_ours(409, _t("The proof cannot be made"), NoSuchProofError),
     **_ours(422, _t("The checkpoint proves nothing"), UnusableCheckpointError),

@@ -101,12 +101,27 @@ class _Titles(string.Formatter):
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+class RowsNotThereError(Exception):
+    """A tool was asked about rows that are not there, or not there for this owner: the answer is the same."""
+
+    def __init__(self, type_: str, ids: Sequence[str]) -> None:
+        self.type, self.ids = type_, list(ids)
+        super().__init__(f"There is no {type_} {', '.join(self.ids)} that this call may change.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What a tool that is executed here may know: for whom, and when."""
+    """What a tool that is executed here may know: for whom, by whom, and when.
+
+    `hold(type, ids)` locks rows of the owner that stand, notes the version each is at, and returns them in order. What
+    a tool changes, deletes or hangs something under, it holds first, the types in the order in which their adapters
+    are registered; raises RowsNotThereError.
+    """
 
     owner: Any
+    by: str
     now: datetime
+    hold: Callable[[str, Sequence[str]], list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from sideeffects.api.bodies import LONGEST_REASON
 from sideeffects.api.schema import does
-from sideeffects.api.shapes import ConflictSerializer
+from sideeffects.api.shapes import ConflictSerializer, one_of
 from sideeffects.api.strict import Strict, Text
 from sideeffects.models import Declaration
 from sideeffects.services import resolve
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ResolveBody(Strict):
     """A decision: the extra members join, the repeat stands by itself, or it counts for nothing."""
 
-    action = serializers.ChoiceField(Declaration.Resolution.choices)
+    action = one_of(Declaration.Resolution)
     reason = Text(
         max_length=LONGEST_REASON,
         required=False,

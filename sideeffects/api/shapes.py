@@ -159,9 +159,7 @@ class ConflictSerializer(Shape):
     declared_by = serializers.CharField()
     difference = serializers.SerializerMethodField()
     numbers = serializers.SerializerMethodField()
-    resolution = serializers.ChoiceField(
-        Declaration.Resolution.choices, allow_blank=True, help_text="how a person decided; empty while it is open"
-    )
+    resolution = one_of(Declaration.Resolution, allow_blank=True, help_text="how a person decided; empty while open")
     resolved_at = serializers.DateTimeField(allow_null=True)
     resolved_by = serializers.CharField()
     resolved_reason = serializers.CharField()

@@ -1,7 +1,7 @@
 """Which rows does this app keep?"""
 
 from sideeffects.models.fences import Fence
-from sideeffects.models.groups import Declaration, Effect, Group
+from sideeffects.models.groups import Above, Declaration, Effect, Group
 from sideeffects.models.heartbeat import Heartbeat
 from sideeffects.models.people import Agent, AgentToken, Role
 from sideeffects.models.requests import Attempt, Callback, Notice, Request, SigningKey
@@ -9,6 +9,7 @@ from sideeffects.models.revocations import MemberOutcome, Revocation
 from sideeffects.models.tools import Target, Tool, ToolVersion
 
 __all__ = [
+    "Above",
     "Agent",
     "AgentToken",
     "Attempt",

@@ -100,6 +100,11 @@ class Effect(models.Model):
     operation = models.CharField(max_length=8, choices=_choices(Operation))
     title = models.CharField(max_length=500, blank=True)
     version = models.CharField(max_length=200, blank=True)
+    # Of a local object, as its adapter names them: at which version it was before the write, after it, and, only where
+    # later changes were overridden, after the revoke (else that is what it was after the write, or before an update).
+    version_before = models.CharField(max_length=60, blank=True)
+    version_after = models.CharField(max_length=60, blank=True)
+    version_undone = models.CharField(max_length=60, blank=True)
     undo_expires_at = models.DateTimeField(null=True, blank=True)
 
     revoke_class = models.CharField(max_length=20, choices=_choices(RevokeClass))
@@ -138,6 +143,7 @@ class Effect(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["type", "object_id"], name="effect_by_object"),
             models.Index(fields=["-id"], name="effect_in_trash", condition=Q(state=EffectState.REVOKED.value)),
+            models.Index(fields=["purge_at"], name="effect_to_purge", condition=Q(state=EffectState.REVOKED.value)),
         ]
 
     def __str__(self) -> str:
@@ -146,6 +152,20 @@ class Effect(models.Model):
     def as_member(self) -> Member:
         """Return as much as its group's name depends on."""
         return Member(RevokeClass(self.revoke_class), EffectState(self.state), restored=self.restored_at is not None)
+
+
+class Above(models.Model):
+    """A local object that a local effect was written under, where its own call did not write that too."""
+
+    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="above")
+    type = models.CharField(max_length=60)
+    object_id = models.CharField(max_length=200)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["type", "object_id"], name="above_by_object")]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.object_id} above {self.effect_id}"
 
 
 class Declaration(models.Model):

@@ -10,14 +10,13 @@ from django.db import IntegrityError, transaction
 
 from sideeffects import policies
 from sideeffects.actors import Actor
-from sideeffects.declarations import Declared
 from sideeffects.models import Group, ToolVersion
 from sideeffects.services import record
 from sideeffects.services.declare import version_of
-from sideeffects.services.land import NewEffect, Recorded, end, settle
-from sideeffects.targets.registry import adapter_for
-from sideeffects.tools import Call, Contract, RegisteredTool, Written
-from sideeffects.transitions import GroupState, Operation, RevokeClass
+from sideeffects.services.hold import Held
+from sideeffects.services.land import Recorded, end, settle
+from sideeffects.tools import Call, RegisteredTool, RowsNotThereError
+from sideeffects.transitions import GroupState
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +48,12 @@ class RevokedBeforeError(Exception):
 
 
 class ToolFailedError(Exception):
-    """The tool's function raised; everything it wrote is undone."""
+    """The tool's function raised; everything it wrote is undone. `why` only where it is this program's own sentence."""
 
-    def __init__(self, tool: str, group: Group) -> None:
-        self.tool, self.group = tool, str(group.pk)
-        super().__init__(f"{tool} failed; nothing was written. The same call may be tried again.")
+    def __init__(self, tool: str, group: Group, why: str = "") -> None:
+        self.tool, self.group, self.why = tool, str(group.pk), why
+        said = f" {why}" if why else ""
+        super().__init__(f"{tool} failed; nothing was written.{said} The same call may be tried again.")
 
 
 class LeaseLostError(Exception):
@@ -145,16 +145,19 @@ def _run(
     try:
         with transaction.atomic():
             # The group is locked only to land it: whoever asks meanwhile is told that it is in progress, and at once.
-            written = tool.function(arguments, Call(owner=owner, now=now))
-            row = _still_mine(group)
-            return settle(row, [_new_effect(item, row) for item in written], by=by, now=now)
+            held = Held(owner=owner, now=now)
+            written = tool.function(arguments, Call(owner=owner, by=str(by.party), now=now, hold=held.hold))
+            effects = held.effects(written, group.tool_version)
+            return settle(_still_mine(group), effects, by=by, now=now)
     except LeaseLostError:
         raise
     except Exception as error:  # noqa: BLE001  (whatever a tool raises, nothing of it stays and its text is not trusted)
         logger.error("%s failed with %s", tool.name, type(error).__name__)  # noqa: TRY400  (its text may hold arguments)
+        why = str(error) if isinstance(error, RowsNotThereError) else ""
         with transaction.atomic():
-            end(_still_mine(group), "fail", reason=f"{tool.name} raised {type(error).__name__}", by=by, now=now)
-        raise ToolFailedError(tool.name, group) from None
+            reason = why or f"{tool.name} raised {type(error).__name__}"
+            end(_still_mine(group), "fail", reason=reason, by=by, now=now)
+        raise ToolFailedError(tool.name, group, why) from None
 
 
 def _still_mine(group: Group) -> Group:
@@ -164,18 +167,3 @@ def _still_mine(group: Group) -> Group:
     if row.state != GroupState.OPEN or row.lease_until != group.lease_until:
         raise LeaseLostError(row)
     return row
-
-
-def _new_effect(written: Written, group: Group) -> NewEffect:
-    """Give an object its own class: local where this process wrote it and can take it back, else its contract's."""
-    declared = Declared(written.type, written.id, written.operation, written.title, written.version)
-    version = group.tool_version
-    assert version is not None
-    if written.external:
-        contract = Contract.from_json(version.contract)
-        revoke_class, reason = contract.classify(written.operation, named=bool(written.id))
-        return NewEffect(declared, revoke_class, reason, version.target)
-    adapter_for(written.type)
-    if written.operation is not Operation.CREATE:
-        return NewEffect(declared, RevokeClass.NONE, f"No way back is declared for {written.operation.value}")
-    return NewEffect(declared, RevokeClass.LOCAL)

@@ -1,6 +1,7 @@
 """Fence a call in flight: it is revoked as soon as it arrives, by whoever set the fence, if they still may."""
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -208,6 +209,6 @@ def _check_as_before(row: Fence, who: Actor) -> None:
         raise FenceVoidError(f"The fence was set as {row.authority}; whoever set it is not that any more.")
 
 
-def _entry(action: str, fence: Fence, data: dict[str, object], *, by: Actor) -> log.Entry:
+def _entry(action: str, fence: Fence, data: Mapping[str, object], *, by: Actor) -> log.Entry:
     group = fence.group
     return log.Entry(action, ("group", str(group.pk)), by.party, party_of(group.owner), data, group=str(group.pk))

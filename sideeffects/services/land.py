@@ -12,7 +12,7 @@ from audit import log
 from sideeffects import policies
 from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, declaration_digest
-from sideeffects.models import Declaration, Effect, Group, Target
+from sideeffects.models import Above, Declaration, Effect, Group, Target
 from sideeffects.services import compare, fence
 from sideeffects.tools import NOT_DECLARED, Contract
 from sideeffects.transitions import GroupState, RevokeClass, group_after
@@ -22,12 +22,18 @@ NOT_WRITTEN_HERE = "This tool runs here, but the agent says that it ran elsewher
 
 @dataclass(frozen=True)
 class NewEffect:
-    """One declared object with the class that its tool's contract gives it."""
+    """One declared object with the class that its tool's contract gives it.
+
+    Of a local one also the versions before and after, and the local objects of others that it hangs `under`.
+    """
 
     declared: Declared
     revoke_class: RevokeClass
     reason: str = ""
     target: Target | None = None
+    before: str = ""
+    after: str = ""
+    under: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,13 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
     group.save(update_fields=["state", "landed_at", "lease_until"])
     declared = [new.declared for new in effects]
     window = window_of(group, now)
-    Effect.objects.bulk_create([row_of(group, position, new, now, window) for position, new in enumerate(effects)])
+    rows = [row_of(group, position, new, now, window) for position, new in enumerate(effects)]
+    Effect.objects.bulk_create(rows)
+    Above.objects.bulk_create(
+        Above(effect=row, type=type_, object_id=key)
+        for row, new in zip(rows, effects, strict=True)
+        for type_, key in new.under
+    )
     Declaration.objects.create(
         group=group,
         digest=declaration_digest(declared),
@@ -211,6 +223,8 @@ def row_of(group: Group, position: int, new: NewEffect, now: datetime, window: d
         operation=declared.operation.value,
         title=declared.title,
         version=declared.version,
+        version_before=new.before,
+        version_after=new.after,
         undo_expires_at=parse_datetime(declared.undo_expires_at) if declared.undo_expires_at else unsaid,
         revoke_class=new.revoke_class.value,
         reason=new.reason,

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import ProtectedError, RestrictedError
+
 from sideeffects.targets.base import LocalAdapter
 from sideeffects.targets.registry import adapter_for
+
+NAMED = 3  # objects that a sentence names
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,26 @@ def restore(pieces: Sequence[Piece], *, by: str, now: datetime) -> None:
         _change(adapter, list(unique.values()), list(unique), adapter.restore, by=by, now=now)
 
 
+def purge(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[tuple[str, str]]:
+    """Delete the objects for good and return those that were absent under the lock already.
+
+    Later types go first, since a principal's parts point to it. Raises MembersFailedError: an object is not in the
+    trash any more, is someone else's by now, or something still points to it.
+    """
+    absent: set[tuple[str, str]] = set()
+    for adapter, group in reversed(_by_adapter(pieces)):
+        rows = adapter.lock([piece.id for piece in group])
+        present = [piece for piece in group if piece.id in rows]
+        absent |= {piece.key for piece in group if piece.id not in rows}
+        alive = [piece.key for piece in present if not adapter.is_deleted(rows[piece.id])]
+        if alive:
+            raise MembersFailedError(alive, "is not in the trash: it was brought back by hand")
+        _check_owners(adapter, rows, present)
+        ids = list(dict.fromkeys(piece.id for piece in present))
+        _change(adapter, [rows[key] for key in ids], ids, adapter.purge, by=by, now=now)
+    return absent
+
+
 def _by_adapter(pieces: Sequence[Piece]) -> list[tuple[LocalAdapter, list[Piece]]]:
     groups: dict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
@@ -89,9 +113,19 @@ def _change(
         return
     try:
         changed = verb(rows, by=by, now=now)
+    except (ProtectedError, RestrictedError) as error:
+        raise MembersFailedError([(adapter.type, key) for key in ids], _pointed_to(error)) from error
     except Exception as error:
         names = [(adapter.type, key) for key in ids]
         raise MembersFailedError(names, f"could not be changed ({type(error).__name__})") from error
     missed = [(adapter.type, key) for key in ids if key not in changed]
     if missed:
         raise MembersFailedError(missed, "is there but was not changed by the write")
+
+
+def _pointed_to(error: ProtectedError | RestrictedError) -> str:
+    """Say what keeps rows from being deleted: the first few of what points to them."""
+    objects = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+    by = sorted(f"{row._meta.model_name} {row.pk}" for row in objects)
+    more = f" and {len(by) - NAMED} more" if len(by) > NAMED else ""
+    return f"is still pointed to by {', '.join(by[:NAMED])}{more}"

@@ -30,6 +30,7 @@ class Project(Kept):
     """A piece of work with a name."""
 
     name = models.CharField(max_length=200)
+    archived_at = models.DateTimeField("archived", null=True, blank=True)
     history = HistoricalRecords()
 
     def __str__(self) -> str:
@@ -41,6 +42,7 @@ class Task(Kept):
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
     title = models.CharField(max_length=200)
+    done = models.BooleanField(default=False)
     history = HistoricalRecords()
 
     def __str__(self) -> str:

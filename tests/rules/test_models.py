@@ -13,6 +13,7 @@ MUTABLE = {
     "audit.unsealed",
     "plans.agentkey",
     "plans.plansubmission",
+    "sideeffects.above",
     "sideeffects.agent",
     "sideeffects.agenttoken",
     "sideeffects.attempt",

@@ -19,6 +19,8 @@ FAULTS = {
     "audit.log.OutsideTransactionError",
     "sideeffects.identity.CannotSignError",  # a worker says "not sent yet" instead
     "sideeffects.targets.registry.AdapterRegisteredTwiceError",
+    "sideeffects.services.hold.NotAsWrittenError",  # inside a tool's run: the tool has failed
+    "sideeffects.tools.RowsNotThereError",  # likewise
     "sideeffects.tools.ToolRegisteredTwiceError",
     "sideeffects.vault.CannotOpenError",  # the key secret is not the one it was closed with
 }
@@ -40,6 +42,18 @@ CAUGHT = {
     "audit.walk.OutOfTimeError",
     "sideeffects.services.fence.FenceVoidError",  # why a fence did not fire: it becomes the fence's detail
 }
+# What only an agent meets, in whose process the client runs.
+AGENTS = {
+    "sideeffects.client.CallError",
+    "sideeffects.client.CalledBeforeError",
+    "sideeffects.client.ClientError",
+    "sideeffects.client.DeclarationDiffersError",
+    "sideeffects.client.NotAnnouncedError",
+    "sideeffects.client.NotDeclaredError",
+    "sideeffects.client.NotLandedError",
+    "sideeffects.client.ProblemError",
+    "sideeffects.client.UnreachableError",
+}
 SHARED = {"not-found", "too-large"}  # names that ours share with a framework's
 
 
@@ -57,7 +71,7 @@ def test_every_error_is_answered_or_known_to_be_a_fault():
     known = {f"{cls.__module__}.{cls.__name__}": cls for cls in errors() if not cls.__name__.startswith("_")}
     assert len(known) > 30
     unanswered = {name for name, cls in known.items() if refusal_of(cls.__new__(cls)) is None}
-    assert unanswered == (FAULTS | COMMANDS | CAUGHT) & known.keys()
+    assert unanswered == (FAULTS | COMMANDS | CAUGHT | AGENTS) & known.keys()
 
 
 def test_errors_are_called_the_same_in_answers_and_on_the_log():

@@ -22,6 +22,13 @@ def conflict(db):
     return report(by, [contact("c_1"), contact("c_2")]).conflict
 
 
+def opened() -> Group:
+    factories.crm(by := planner())
+    group = report(by, [], status=Status.IN_FLIGHT).group
+    assert group is not None
+    return group
+
+
 def page_of(group):
     return reverse("group", args=[group.pk])
 
@@ -67,8 +74,7 @@ def test_a_split_leads_to_and_fro(reader, conflict):
 
 
 def test_a_call_in_flight_offers_the_fence_and_says_what_came_of_it(reader):
-    factories.crm(by := planner())
-    group = report(by, [], status=Status.IN_FLIGHT).group
+    group = opened()
     alice, address = reader("alice"), reverse("group-fence", args=[group.pk])
     for place in (page_of(group), "/"):
         assert "Revoke it when it arrives…" in alice.read(place)
@@ -95,8 +101,7 @@ def test_a_call_in_flight_offers_the_fence_and_says_what_came_of_it(reader):
 
 @pytest.mark.parametrize("state", ["open", "lost"])
 def test_a_call_in_flight_ages_and_every_page_says_that_it_is_stale(reader, state):
-    by = planner()
-    group = report(by, [], status=Status.IN_FLIGHT).group
+    group = opened()
     Group.objects.update(state=state, ended_at=later() if state == "lost" else None)
     assert stale.flag(by=actors.system("beat"), now=later(hours=2)) == 1
     assert stale.flag(by=actors.system("beat"), now=later(hours=3)) == 0

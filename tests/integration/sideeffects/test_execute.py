@@ -313,14 +313,23 @@ def test_what_was_restored_is_a_replay_again():
 # -- Classes ----------------------------------------------------------------------------------------------------------
 
 
+def changes_a_note(note, call, *, hold=True):
+    if hold:
+        call.hold("note", [str(note.pk)])
+    Note.objects.filter(pk=note.pk).update(title="changed")
+    return Written(type="note", id=str(note.pk), operation=Operation.UPDATE)
+
+
 def test_the_class_is_each_effects_own(tool):
+    kept = Note.objects.create(owner=factories.user("alice"), created_at=NOW, title="kept")
+
     def mixed(arguments, call):
         return [
             *writes_a_note(arguments, call),
             Written(type="contact", id="c_1", external=True),
             Written(type="contact", id="", external=True),
             Written(type="contact", id="c_2", operation=Operation.DELETE, external=True),
-            Written(type="note", id="7", operation=Operation.UPDATE),
+            changes_a_note(kept, call),
         ]
 
     contract = Contract(
@@ -337,7 +346,16 @@ def test_the_class_is_each_effects_own(tool):
     answer = take_back(group)
     assert answer.counts == {"revoked": 1, "not attempted": 1, "not revocable": 3}
     assert not answer.complete
-    assert Note.objects.get().deleted_at == NOW
+    assert Note.objects.get(title="written").deleted_at == NOW
+
+
+def test_a_change_of_what_the_tool_does_not_hold_is_not_kept(tool):
+    kept = Note.objects.create(owner=factories.user("alice"), created_at=NOW, title="kept")
+    unheld = tool(lambda _, call: [changes_a_note(kept, call, hold=False)])
+    with pytest.raises(ToolFailedError):
+        run(planner(), unheld, {})
+    kept.refresh_from_db()
+    assert kept.title == "kept"
 
 
 def test_a_local_object_that_is_written_for_someone_else_cannot_be_taken_back_on_the_owners_behalf(tool):

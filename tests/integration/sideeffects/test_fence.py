@@ -33,8 +33,10 @@ def by(settings):
     return agent
 
 
-def opened(by, **more):
-    return report(by, [], status=Status.IN_FLIGHT, **more).group
+def opened(by, **more) -> Group:
+    group = report(by, [], status=Status.IN_FLIGHT, **more).group
+    assert group is not None
+    return group
 
 
 def fenced(group, who="alice", reason=""):
@@ -94,7 +96,9 @@ def test_a_call_that_fails_ends_its_fence_and_a_later_try_has_none(by):
     row = fenced(group)
     land.fail(group=group.pk, reason="no", by=by, now=later(minutes=2))
     assert (fired(), ended(row)[0]) == (1, "nothing written")
-    assert report(by, [contact("c_1")]).group.fences.count() == 0
+    again = report(by, [contact("c_1")]).group
+    assert again != group
+    assert Fence.objects.count() == 1
 
 
 def _admin_no_more(_token):
@@ -149,7 +153,7 @@ def test_who_may_not_revoke_it_any_more_does_not_and_the_reason_is_kept(by, who,
 
 
 def test_what_cannot_be_revoked_ends_the_fence_with_the_tools_own_reason(by):
-    group = report(by, [], tool="email.send", status=Status.IN_FLIGHT).group
+    group = opened(by, tool="email.send")
     row = fenced(group)
     land.land(group=group.pk, effects=[contact("m", type_="message")], by=by, now=later(minutes=2))
     assert fired() == 1
@@ -227,7 +231,7 @@ def test_one_that_cannot_fire_keeps_no_other_from_firing(by, monkeypatch):
 def test_a_call_that_runs_here_is_fenced_while_it_runs(by, monkeypatch, django_capture_on_commit_callbacks):
     woken = []
     monkeypatch.setattr(fence, "wake_fences", lambda: woken.append(1))
-    fails = []
+    fails: list[int] = []
 
     def slow(_arguments, call):
         fenced(Group.objects.get(tool="test.slow", state="open"))
@@ -239,11 +243,11 @@ def test_a_call_that_runs_here_is_fenced_while_it_runs(by, monkeypatch, django_c
     monkeypatch.setitem(REGISTRY, "test.slow", RegisteredTool("test.slow", LOCAL, None, slow))
     call = ToolCall(tool="test.slow", arguments={}, conversation="c1")
     with django_capture_on_commit_callbacks(execute=True):
-        done = execute(tool=REGISTRY["test.slow"], call=call, owner=by.user, by=by, now=later())
+        execute(tool=REGISTRY["test.slow"], call=call, owner=by.user, by=by, now=later())
     assert woken
     assert fired() == 1
     assert Project.objects.get().deleted_at is not None
-    assert done.group.revocations.get().trigger == "fence"
+    assert Group.objects.get(tool="test.slow").revocations.get().trigger == "fence"
     fails.append(1)
     with pytest.raises(ToolFailedError):
         execute(

@@ -37,6 +37,13 @@ def conflict(settings):
     return report(by, TWELVE, now=later(minutes=1)).conflict
 
 
+def differing(effects, **more) -> Declaration:
+    """Report a repeat that differs, and return the conflict."""
+    conflict = report(planner(), effects, **more).conflict
+    assert conflict is not None
+    return conflict
+
+
 def decided(conflict, action, reason="", *, by="alice", now=None):
     done = resolve(conflict=conflict.pk, action=action, reason=reason, by=person(by), now=now or later(minutes=2))
     conflict.refresh_from_db()
@@ -182,7 +189,8 @@ def test_a_changed_member_takes_the_newer_version_or_joins_beside_the_held_one(c
     ):
         arguments = {"changed": number}
         group = report(by, one("1"), arguments=arguments).group
-        changed = report(by, repeat, arguments=arguments).conflict
+        assert group is not None
+        changed = differing(repeat, arguments=arguments)
         if asked:
             revoked(group)
         decided(changed, "adopt")
@@ -191,7 +199,7 @@ def test_a_changed_member_takes_the_newer_version_or_joins_beside_the_held_one(c
 
 
 def test_nothing_joins_where_the_repeat_declares_less(conflict):
-    fewer = report(planner(), ELEVEN[:5]).conflict
+    fewer = differing(ELEVEN[:5])
     with pytest.raises(NothingToAdoptError):
         decided(fewer, "adopt")
     decided(fewer, "dismiss", "it forgot some")
@@ -200,7 +208,7 @@ def test_nothing_joins_where_the_repeat_declares_less(conflict):
 
 def test_what_is_adopted_is_not_declared_missing_by_others(conflict):
     by, thirteen = planner(), [*TWELVE, contact("c_12")]
-    other = report(by, thirteen).conflict
+    other = differing(thirteen)
     assert view_of(conflict.group).more_declared == 2, "c_11 counts once, though both declare it"
     decided(conflict, "adopt")
     other.refresh_from_db()
@@ -212,9 +220,8 @@ def test_what_is_adopted_is_not_declared_missing_by_others(conflict):
 
 
 def test_a_declaration_that_says_all_that_is_held_by_now_is_no_difference(conflict):
-    by = planner()
-    other = report(by, [*ELEVEN, contact("d")]).conflict
-    both = report(by, [*TWELVE, contact("d")]).conflict
+    other = differing([*ELEVEN, contact("d")])
+    both = differing([*TWELVE, contact("d")])
     decided(conflict, "adopt")
     decided(other, "adopt")
     both.refresh_from_db()
@@ -225,9 +232,9 @@ def test_a_declaration_that_says_all_that_is_held_by_now_is_no_difference(confli
 
 def test_what_was_counted_and_not_kept_is_never_complete_in_silence(conflict, monkeypatch):
     monkeypatch.setattr(compare, "MOST_CONFLICTS", 1)
-    by, group = planner(), conflict.group
+    group = conflict.group
     for key in ("x", "y"):
-        assert report(by, [contact(key)]).conflict._state.adding
+        assert differing([contact(key)])._state.adding
     decided(conflict, "dismiss", "no")
     [uncounted] = Declaration.objects.filter(resolved_at=None, held=False)
     for action in ("adopt", "split"):

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sideeffects', '0001_initial'),
+        ('sideeffects', '0003_purge'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

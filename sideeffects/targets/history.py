@@ -1,0 +1,194 @@
+"""How do Django models whose versions django-simple-history keeps join? Most adapters need only a few lines on this."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import Field, Max, Model, QuerySet
+from django.db.models.deletion import Collector
+
+from sideeffects.targets.base import Content, LocalAdapter
+
+
+class HistoryAdapter(LocalAdapter):
+    """The adapter of a model with `history = HistoricalRecords()`, numbered in the order of time.
+
+    A subclass names `type`, `model`, how a row is stamped as deleted and as standing, and whose a row is.
+    """
+
+    model: ClassVar[type[Model]]
+    history: ClassVar[str] = "history"  # the model's attribute
+    apart: ClassVar[AbstractSet[str]] = frozenset()  # fields that are bookkeeping; the stamps are so anyhow
+    under: ClassVar[Mapping[str, str]] = {}  # foreign keys to local objects, and the type of each
+
+    @abstractmethod
+    def deleted(self, *, by: str, now: datetime) -> dict[str, Any]:
+        """Return the stamp of a deleted row: its fields and their values."""
+
+    @abstractmethod
+    def standing(self) -> dict[str, Any]:
+        """Return the same fields as they are while the row is not deleted."""
+
+    # -- Finding ----------------------------------------------------------------------------------------------------
+
+    def find(self, ids: Sequence[str]) -> Mapping[str, Any]:
+        """Return the rows that are present, by id."""
+        return _by_id(self._rows(ids))
+
+    def lock(self, ids: Sequence[str]) -> Mapping[str, Any]:
+        """Lock and return the rows that are present, by id."""
+        return _by_id(self._rows(ids).select_for_update().order_by("pk"))
+
+    def _rows(self, ids: Sequence[str]) -> QuerySet[Any]:
+        return self._all().filter(pk__in=[key for text in ids for key in self._key(text)])
+
+    def _key(self, text: str) -> Iterable[Any]:
+        """Yield the primary key that an id writes, if any: no database is asked for what cannot be one."""
+        try:
+            key = self.model._meta.pk.clean(text, None)
+        except ValidationError:
+            return
+        if str(key) == text:
+            yield key
+
+    def parents(self, rows: Sequence[Any]) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return what the foreign keys under `under` point to."""
+        named = [(self._field(name).attname, type_) for name, type_ in self.under.items()]
+        return {
+            str(row.pk): [(type_, str(key)) for name, type_ in named if (key := getattr(row, name)) is not None]
+            for row in rows
+        }
+
+    # -- Versions ---------------------------------------------------------------------------------------------------
+
+    def content(self, row: Any) -> Content:
+        """Return the tracked fields as text; of a row or of a version of it."""
+        return {name: _text(getattr(row, attribute)) for name, attribute in self._fields}
+
+    def contents(self, versions: Collection[str]) -> Mapping[str, Content]:
+        """Return what rows said at these versions."""
+        return {key: self.content(row) for key, row in self._kept(versions).items()}
+
+    def versions(self, rows: Sequence[Any], *, now: datetime) -> Mapping[str, str]:
+        """Return the newest version of each row; one is kept first where the row was changed past its history."""
+        key = self._pk_name()
+        newest = self._versions().filter(**{f"{key}__in": [row.pk for row in rows]}).order_by().values(key)
+        kept = self._versions().filter(pk__in=newest.annotate(newest=Max("pk")).values("newest")).order_by()
+        found = {getattr(version, key): version for version in kept}
+        unkept = [row for row in rows if row.pk not in found or self.content(found[row.pk]) != self.content(row)]
+        if unkept:
+            found |= {getattr(version, key): version for version in self._keep(unkept, "found so", now=now)}
+        return {str(row.pk): str(found[row.pk].pk) for row in rows}
+
+    def label(self, name: str) -> str:
+        """Return the field's verbose name."""
+        return str(self._field(name).verbose_name)
+
+    def _kept(self, versions: Collection[str]) -> dict[str, Any]:
+        return {str(row.pk): row for row in self._versions().filter(pk__in=[key for key in versions if key])}
+
+    # -- Changing ---------------------------------------------------------------------------------------------------
+
+    def remove(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
+        """Stamp the rows as deleted."""
+        return self._stamp(rows, self.deleted(by=by, now=now), f"deleted by {by}", now=now)
+
+    def restore(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
+        """Stamp the rows as standing."""
+        return self._stamp(rows, self.standing(), f"restored by {by}", now=now)
+
+    def purge(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:  # noqa: ARG002  (the door's signature)
+        """Delete the rows and every version of them; what points to one keeps it."""
+        keys = [row.pk for row in rows]
+        found = self._all().filter(pk__in=keys)
+        Collector(using=found.db).collect(found)  # asks who points to them
+        found._raw_delete(found.db)  # noqa: SLF001  (what the collector has let through; a delete would write versions)
+        self._versions().filter(**{f"{self._pk_name()}__in": keys}).delete()
+        left = set(self._all().filter(pk__in=keys).values_list("pk", flat=True))
+        return {str(key) for key in keys if key not in left}
+
+    def revert(
+        self,
+        rows: Sequence[Any],
+        *,
+        to: Mapping[str, str],
+        fields: Mapping[str, AbstractSet[str]],
+        by: str,
+        now: datetime,
+    ) -> set[str]:
+        """Copy the fields from the versions; the database's own answer says which rows were changed."""
+        kept = self._kept(to.values())
+        for row in rows:
+            for name in fields[str(row.pk)]:
+                attribute = self._field(name).attname
+                setattr(row, attribute, getattr(kept[to[str(row.pk)]], attribute))
+        names = sorted({name for row in rows for name in fields[str(row.pk)]})
+        if not names:
+            return {str(row.pk) for row in rows}
+        if self._all().bulk_update(rows, names) != len(rows):
+            now_there = self.find([str(row.pk) for row in rows])
+            wanted = {str(row.pk): self.content(row) for row in rows}
+            return {key for key, row in now_there.items() if self.content(row) == wanted[key]}
+        self._keep(rows, f"set back by {by}", now=now)
+        return {str(row.pk) for row in rows}
+
+    def _stamp(self, rows: Sequence[Any], stamp: Mapping[str, Any], why: str, *, now: datetime) -> set[str]:
+        keys = [row.pk for row in rows]
+        if self._all().filter(pk__in=keys).update(**stamp) != len(keys):
+            done = self._all().filter(pk__in=keys, **stamp)
+            return {str(key) for key in done.values_list("pk", flat=True)}
+        for row in rows:
+            for name, value in stamp.items():
+                setattr(row, name, value)
+        self._keep(rows, why, now=now)
+        return {str(key) for key in keys}
+
+    def _keep(self, rows: Sequence[Any], why: str, *, now: datetime) -> list[Any]:
+        manager = getattr(self.model, self.history)
+        kept: list[Any] = manager.bulk_history_create(
+            rows, update=True, default_change_reason=why[:100], default_date=now
+        )
+        return kept
+
+    # -- Fields -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _fields(self) -> list[tuple[str, str]]:
+        """Return name and attribute of the tracked fields that are content."""
+        beside = {*self.apart, *self.standing()}
+        tracked = {field.name for field in getattr(self.model, self.history).model.tracked_fields}
+        own = self.model._meta.concrete_fields
+        shown = [field for field in own if field.name in tracked - beside and not field.primary_key]
+        return [(field.name, field.attname) for field in shown]
+
+    def _field(self, name: str) -> "Field[Any, Any]":
+        field: Field[Any, Any] = self.model._meta.get_field(name)  # type: ignore[assignment]  # (only concrete ones are named)
+        return field
+
+    def _all(self) -> QuerySet[Any]:
+        """Return every row, past whatever a default manager hides."""
+        return QuerySet(self.model)
+
+    def _versions(self) -> QuerySet[Any]:
+        return QuerySet(getattr(self.model, self.history).model)
+
+    def _pk_name(self) -> str:
+        return str(self.model._meta.pk.attname)
+
+
+def _by_id(rows: Iterable[Any]) -> dict[str, Any]:
+    return {str(row.pk): row for row in rows}
+
+
+def _text(value: Any) -> str | None:
+    """Write one value so that equal values are equal texts."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
