@@ -181,7 +181,7 @@ def _add_declarations(rows: dict[UUID, GroupRows]) -> None:
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
     back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
     askable = ExpressionWrapper(Q(target__registered_at__isnull=False), output_field=BooleanField())
-    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lte=Now()), output_field=BooleanField())
+    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lt=Now()), output_field=BooleanField())
     alike = Effect.objects.filter(group__in=groups).annotate(back=back, asked=askable, over=over)
     kinds = alike.values("group", "type", "operation", "revoke_class", "state", "back", "reason", "asked", "over")
     for one in (

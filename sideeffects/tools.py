@@ -23,7 +23,8 @@ class Contract:
     `sideeffects.compensations`; `status` is the path at which the object itself can be read, e.g. `/contacts/{id}`.
     `stale_minutes`: how long one of its requests or calls may stay unresolved. `undo_minutes`: the undo window of what
     it writes, from the landing on, where the call declares none.
-    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens.
+    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens. A step of a plan
+    whose tool is `human` waits for a person's decision.
     """
 
     revoke_class: RevokeClass
@@ -35,10 +36,12 @@ class Contract:
     status: str = ""
     stale_minutes: int | None = None
     undo_minutes: int | None = None
+    human: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the members that are kept, compared and shown."""
-        return {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        members = {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        return members if self.human else {name: value for name, value in members.items() if name != "human"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Contract":

@@ -22,6 +22,7 @@ class Revocation(models.Model):
         CLICK = "click"
         API = "api"
         FENCE = "fence"
+        ROLLBACK = "rollback"
 
     class Authority(models.TextChoices):
         OWNER = "owner"

@@ -22,5 +22,5 @@ def stand(apps, _schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sideeffects", "0004_fences_and_resolutions")]
+    dependencies = [("sideeffects", "0005_fences_and_resolutions")]
     operations = [migrations.RunPython(stand, migrations.RunPython.noop)]

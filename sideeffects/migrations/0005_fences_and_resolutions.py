@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sideeffects', '0003_purge'),
+        ('sideeffects', '0004_executions'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='revocation',
             name='trigger',
-            field=models.CharField(choices=[('click', 'Click'), ('api', 'Api'), ('fence', 'Fence')], max_length=16),
+            field=models.CharField(choices=[('click', 'Click'), ('api', 'Api'), ('fence', 'Fence'), ('rollback', 'Rollback')], max_length=16),
         ),
         migrations.AddConstraint(
             model_name='declaration',
