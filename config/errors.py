@@ -35,6 +35,7 @@ from sideeffects.declarations import NotCanonicalError
 from sideeffects.services import (
     again,
     attest,
+    clashes,
     execute,
     fence,
     keys,
@@ -130,6 +131,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Nothing was changed"), local.MembersFailedError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
     **_ours(409, _t("Purged: gone for good"), restore.PurgedError),
+    **_ours(409, _t("Something stands in the way"), clashes.RestoreClashError),
     **_ours(409, _t("No checkpoint covers this yet"), NotCoveredError),
     **_ours(409, _t("The proof cannot be made"), NoSuchProofError),
     **_ours(422, _t("The checkpoint proves nothing"), UnusableCheckpointError),

@@ -268,9 +268,18 @@ def by_conversation(rows: Sequence[GroupRows]) -> dict[str, list[GroupRows]]:
 
 def restorable(group: Group) -> int:
     """Return how many members a restore of this group would bring back: its newest revocation's."""
+    return _returning(group).count()
+
+
+def restorable_of(group: Group) -> list[Effect]:
+    """Return the members that a restore of this group would bring back, in their order."""
+    return list(_returning(group).order_by("position"))
+
+
+def _returning(group: Group) -> QuerySet[Effect]:
     rows = Effect.objects.filter(group=group, state=EffectState.REVOKED)
     newest = rows.order_by("-revocation_id").values("revocation_id")[:1]
-    return rows.filter(revocation_id__in=newest).count()
+    return rows.filter(revocation_id__in=newest)
 
 
 def outcomes_of(revocation: Revocation) -> dict[str, int]:
