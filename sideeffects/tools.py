@@ -104,6 +104,10 @@ class _Titles(string.Formatter):
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+class ToolRefusesError(Exception):
+    """A tool does not do what it is asked; its words are this program's own and are shown."""
+
+
 class RowsNotThereError(Exception):
     """A tool was asked about rows that are not there, or not there for this owner: the answer is the same."""
 
