@@ -1,0 +1,277 @@
+"""What may happen to what agents did, in any order and by whom? Moves of the property test, each held to its word."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from audit import log
+from audit.verify import verify
+from sideeffects import presenters
+from sideeffects.models import Effect, Group, Revocation
+from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReadOnlyError
+from sideeffects.services import carry_out, claim, land, settle
+from sideeffects.services.answers import Result
+from sideeffects.services.execute import ToolFailedError
+from sideeffects.services.record import Status
+from sideeffects.services.remove import Trigger
+from sideeffects.services.restore import restore
+from sideeffects.services.revoke import revoke
+from sideeffects.targets.answers import Kind
+from sideeffects.targets.http import Came
+from sideeffects.transitions import TransitionError
+from sideeffects.workspace.models import Note, Project, Task
+from tests import external, factories, oracle
+from tests.external import WORKER
+from tests.factories import NOW, person, planner
+
+if TYPE_CHECKING:
+    from sideeffects.actors import Actor
+
+TOOL = "crm.example.create_contact"
+TARGET = "127.0.0.1:9"  # nobody is called: the moves draw what it answers
+some = st.integers(0, 40)  # which of those there are; the count is not known beforehand
+objects = st.lists(st.sampled_from("abc"), min_size=1, max_size=2, unique=True)
+words = st.sampled_from(["one", "two", "three"])
+people = st.sampled_from(["alice", "alice", "alice", "admin", "admin", "bob", "auditor", "agent"])
+answers = st.sampled_from([202, 202, 204, 409, 404, 500, 0])
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Alice, bob, an admin, an auditor and two agents, over one database that forgets everything at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.atomic = transaction.atomic()
+        self.atomic._from_testcase = True  # type: ignore[attr-defined]  # (Django's own mark, so that the log may be read)
+        self.atomic.__enter__()
+        self.now = NOW
+        self.removed: dict[Any, dict[oracle.Key, Any]] = {}  # what each revocation took away, as it was before
+        self.touched: dict[Any, set[oracle.Key]] = {}  # and what happened to it since, otherwise than by a restore
+
+    @initialize()
+    def begin(self) -> None:
+        """Have people, agents with their owners, and a target that is registered."""
+        self.who: dict[str, Actor] = {name: person(name) for name in ("alice", "bob", "admin", "auditor")}
+        self.who |= {"agent": planner(), "scribe": planner(owner="bob", agent="scribe")}
+        external.contact("z", by=self.who["agent"])
+        external.registered(f"http://{TARGET}/")
+        self.settled()
+
+    def settled(self) -> None:
+        """Remember how everything is, to see what the next move changes."""
+        self.world, self.claims, self.record = oracle.world(), oracle.claims(), oracle.last_record()
+
+    def tick(self) -> None:
+        """Let a minute pass."""
+        self.now += timedelta(minutes=1)
+
+    def moved(self, act: Callable[[], Any], *refusals: type[Exception]) -> Any:
+        """Make a move; whatever row it changes has to stand on the log, and a refusal changes nothing at all."""
+        self.tick()
+        try:
+            came = act()
+        except refusals as error:
+            came = error
+        rows = oracle.changed(self.world, oracle.world())
+        claimed = oracle.changed(self.claims, oracle.claims())
+        logged = oracle.logged_since(self.record)
+        assert rows <= logged.objects, (rows, logged)
+        assert {oracle.group_of(one) for one in claimed} <= logged.groups, (claimed, logged)
+        if isinstance(came, Exception) and not isinstance(came, ToolFailedError):
+            assert not rows, came
+            assert not claimed, came
+        for touched in self.touched.values():
+            touched.update(rows)
+        self.settled()
+        return came
+
+    def group(self, which: int) -> Group:
+        """Return one of the groups there are."""
+        rows = list(Group.objects.order_by("pk"))
+        return rows[which % len(rows)]
+
+    # -- What agents do -------------------------------------------------------------------------------------------
+
+    @rule(name=words, tasks=st.integers(0, 2), agent=st.sampled_from(["agent", "scribe"]))
+    def create(self, name: str, tasks: int, agent: str) -> None:
+        """Have rows written here; said again it is a replay, and after a revoke it is refused."""
+        arguments = {"name": name, "tasks": ["task"] * tasks}
+        self.moved(partial(self.run, agent, "project.create", arguments), Exception)
+
+    @rule(title=words)
+    def note(self, title: str) -> None:
+        """Have a note written here."""
+        self.moved(partial(self.run, "agent", "note.create", {"title": title}), Exception)
+
+    @precondition(lambda _self: Note.objects.exists())
+    @rule(which=some, title=words, deletes=st.booleans())
+    def change_note(self, which: int, title: str, deletes: bool) -> None:  # noqa: FBT001  (drawn)
+        """Have an agent change or delete a note."""
+        key = str(self.one_of(Note, which).pk)
+        arguments: dict[str, Any] = {"notes": [key]} if deletes else {"note": key, "title": title}
+        act = partial(self.run, "agent", "note.delete" if deletes else "note.update", arguments, key=f"{self.now}")
+        self.moved(act, ToolFailedError)
+
+    @precondition(lambda _self: Task.objects.exists())
+    @rule(which=some, title=words)
+    def change_task(self, which: int, title: str) -> None:
+        """Have an agent change a task."""
+        task = self.one_of(Task, which)
+        arguments = {"task": str(task.pk), "title": title}
+        self.moved(partial(self.run, "agent", "task.update", arguments, key=f"{self.now}"), ToolFailedError)
+
+    @precondition(lambda _self: Project.objects.exists())
+    @rule(which=some)
+    def add_task(self, which: int) -> None:
+        """Have an agent add a task to a project that is there."""
+        arguments = {"project": str(self.one_of(Project, which).pk), "title": "later"}
+        self.moved(partial(self.run, "agent", "task.create", arguments, key=f"{self.now}"), ToolFailedError)
+
+    @rule(ids=objects, call=st.integers(1, 2), status=st.sampled_from([*[Status.LANDED] * 3, Status.IN_FLIGHT]))
+    def report(self, ids: list[str], call: int, status: Status) -> None:
+        """Report a call; a second time with others is a conflict, or done again where it was revoked."""
+        effects = [factories.contact(key) for key in ids] if status is Status.LANDED else []
+        self.moved(
+            partial(
+                factories.report,
+                self.who["agent"],
+                effects,
+                tool=TOOL,
+                arguments={"n": call},
+                status=status,
+                now=self.now,
+            )
+        )
+
+    @rule(which=some, ids=objects, how=st.sampled_from(["land", "land", "lose", "fail"]))
+    def end(self, which: int, ids: list[str], how: str) -> None:
+        """Land a call, or say that it failed or was lost, whatever it is by now."""
+        group, by = self.group(which), self.who["agent"]
+        if how == "land":
+            act = partial(land.land, effects=[factories.contact(key) for key in ids])
+        else:
+            act = partial(getattr(land, how), reason="said so")
+        self.moved(
+            lambda: act(group=group.pk, by=by, now=self.now), NotFoundError, land.NotReportedError, TransitionError
+        )
+
+    def run(self, agent: str, tool: str, arguments: dict[str, Any], key: str = "") -> Any:
+        """Execute a tool."""
+        return factories.run(self.who[agent], tool, dict(arguments), now=self.now, idempotency_key=key)
+
+    def one_of(self, model: Any, which: int) -> Any:
+        """Return one of the rows there are."""
+        rows = list(model.objects.order_by("pk"))
+        return rows[which % len(rows)]
+
+    # -- What people do -------------------------------------------------------------------------------------------
+
+    @rule(model=st.sampled_from([Note, Task, Project]), which=some, deletes=st.booleans())
+    def by_hand(self, model: Any, which: int, deletes: bool) -> None:  # noqa: FBT001  (drawn)
+        """Have someone edit or delete a row elsewhere; the console knows nothing of it."""
+        if not model.objects.exists():
+            return
+        self.tick()
+        row = self.one_of(model, which)
+        edit = {"name" if model is Project else "title": f"edited {self.now}"}
+        stamp = {"deleted_at": self.now, "deleted_by": "user:alice"}
+        model.objects.filter(pk=row.pk).update(**(stamp if deletes and row.deleted_at is None else edit))
+        for touched in self.touched.values():
+            touched.add((model._meta.model_name, str(row.pk)))
+        self.settled()
+
+    @rule(which=some, name=people)
+    def revoke(self, which: int, name: str) -> None:
+        """Have someone ask for a group, and hold the answer to what became of the rows."""
+        group, by = self.group(which), self.who[name]
+        [view] = presenters.views_of([group], by=by)
+        offered, before, seen = view.can_revoke, self.world, set(group.revocations.values_list("pk", flat=True))
+        ask = partial(revoke, groups=[group.pk], by=by, reason="Asked for", trigger=Trigger.CLICK)
+        [result] = self.moved(lambda: ask(now=self.now))
+        self.check_who(result, group, name)
+        if result.answer is None:
+            assert before == self.world
+            return
+        assert result.answer.already is not offered
+        members = list(Effect.objects.filter(group=group))
+        assert oracle.changed(before, self.world) <= oracle.objects_of(members)
+        for row in Revocation.objects.filter(group=group).exclude(pk__in=seen):
+            mine = oracle.objects_of(one for one in members if one.revocation_id == row.pk)
+            self.removed[row.pk] = {key: before[key] for key in mine}
+            self.touched[row.pk] = set()
+
+    @rule(which=some, name=people)
+    def restore(self, which: int, name: str) -> None:
+        """Have someone change their mind, and see the rows come back as they were."""
+        group = self.group(which)
+        lying = {row.pk: row.revocation_id for row in Effect.objects.filter(group=group, state="revoked")}
+        before = self.world
+        ask = partial(restore, groups=[group.pk], by=self.who[name], reason="Changed my mind")
+        touched = {key: set(keys) for key, keys in self.touched.items()}
+        [result] = self.moved(lambda: ask(now=self.now))
+        self.check_who(result, group, name)
+        if result.answer is None or result.answer.already:
+            assert before == self.world
+            return
+        for effect in Effect.objects.filter(pk__in=lying, state="active"):
+            key, by = (effect.type, effect.object_id), lying[effect.pk]
+            if key not in touched[by]:
+                assert self.world[key] == self.removed[by][key]
+
+    def check_who(self, result: Result, group: Group, name: str) -> None:
+        """Hold a refusal to who asked: strangers find nothing there, an auditor reads, an agent does not restore."""
+        if name == "bob" and group.owner_id != self.who["bob"].user.pk:
+            assert isinstance(result.refusal, NotFoundError)
+        if name == "auditor":
+            assert isinstance(result.refusal, ReadOnlyError)
+        if name == "agent" and group.owner_id != self.who["alice"].user.pk:
+            assert isinstance(result.refusal, NotFoundError | ForPersonsOnlyError)
+
+    @rule(statuses=st.lists(answers, min_size=1, max_size=3))
+    def targets_answer(self, statuses: list[int]) -> None:
+        """Carry out what is due, and have the target answer as drawn; 0 is no answer."""
+
+        def carried() -> None:
+            due = claim.claim(room=len(statuses), by=WORKER, now=self.now)
+            came = [
+                Came(kind=Kind.ANSWERED if status else Kind.NO_ANSWER, status=status)
+                for status, _ in zip(statuses, due, strict=False)
+            ]
+            heard = [carry_out.understood(one, said, now=self.now) for one, said in zip(due, came, strict=True)]
+            settle.settle(called=heard, by=WORKER, now=self.now)
+
+        self.moved(carried)
+
+    # -- What has to be so at every moment --------------------------------------------------------------------------
+
+    @invariant()
+    def every_claim_is_what_the_tables_say(self) -> None:
+        """See every group as each person sees it."""
+        found = oracle.truths()
+        for name in ("alice", "admin", "bob"):
+            for view in presenters.views_of([one.group for one in found.values()], by=self.who[name]) if found else []:
+                oracle.check_view(view, found[view.group.pk])
+        for truth in found.values():
+            if truth.complete:
+                self.check_undone(truth)
+
+    def check_undone(self, truth: oracle.Truth) -> None:
+        """Hold *complete* to the rows themselves, not to what this app's tables say of them."""
+        for one in truth.members:
+            key = (one.type, one.object_id)
+            if one.revoke_class == "local_compensate" and one.operation == "create":
+                assert oracle.gone(self.world, key), (truth.group.tool, key)
+
+    def teardown(self) -> None:
+        """See that the log verifies, and forget everything."""
+        try:
+            log.seal()
+            assert verify().verdict in {"consistent", "cannot tell"}
+        finally:
+            transaction.set_rollback(True)
+            self.atomic.__exit__(None, None, None)
