@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from audit import log
 from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
-from sideeffects.services import refuse
+from sideeffects.services import clashes, refuse
 from sideeffects.services.answers import Answer, MemberAnswer, Result
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
@@ -34,7 +34,7 @@ class PurgedError(Exception):
         super().__init__("Purged: what this revocation removed left the trash for good, and nothing brings it back.")
 
 
-REFUSALS = (*policies.REFUSALS, NothingInTrashError, PurgedError, local.MembersFailedError)
+REFUSALS = (*policies.REFUSALS, NothingInTrashError, PurgedError, clashes.RestoreClashError, local.MembersFailedError)
 
 
 @dataclass
@@ -59,8 +59,8 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
 
     A group that is restored already is answered as it is. What had been deleted before that revocation stays deleted
     (T1); ids are the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, PurgedError, MembersFailedError (nothing half restored). Writes `restored`, or
-    `restore_refused` after the rollback.
+    NothingInTrashError, PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored). Writes
+    `restored`, or `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
@@ -68,9 +68,18 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
             with transaction.atomic():
                 results.append(Result(key, _restore(key, by=by, now=now, reason=reason.strip())))
         except REFUSALS as error:
-            results.append(Result(key, refusal=error))
+            results.append(Result(key, refusal=_explained(key, error)))
     refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
     return results
+
+
+def _explained(key: UUID, error: Exception) -> Exception:
+    """Return the clash where a write ran into one that came up after the look for clashes, else the error itself."""
+    if not isinstance(error.__cause__, IntegrityError):
+        return error
+    group = Group.objects.select_related("owner").get(pk=key)
+    found = clashes.before(group)
+    return clashes.RestoreClashError(group, found) if found else error
 
 
 def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
@@ -78,6 +87,8 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     removed = decided.removed
     if not removed:
         return _answer(decided, already=True)
+    if found := clashes.of(removed, owner=decided.group.owner, lock=True):
+        raise clashes.RestoreClashError(decided.group, found)
     pieces = [local.Piece(effect.type, effect.object_id, decided.group.owner) for effect in removed]
     local.restore(pieces, by=str(by.party), now=now)
     for effect in removed:

@@ -90,8 +90,11 @@ def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: 
     work: list[Decided] = []
     for key in ids:
         try:
-            one = _classified(key, rows, members.get(key, []), conflicts, by=by, now=now, reason=reason)
-            if one.local_members or one.to_ask:
+            rollback = trigger == Trigger.ROLLBACK  # as far as its plan's steps go, which no cap may cut short
+            one = _classified(
+                key, rows, members.get(key, []), conflicts, by=by, now=now, reason=reason, rollback=rollback
+            )
+            if (one.local_members or one.to_ask) and not rollback:
                 policies.check_agent_cap(by, more=len(work) + 1, now=now)
         except REFUSALS as error:
             results[key] = Result(key, refusal=error)
@@ -114,12 +117,13 @@ def _classified(
     by: Actor,
     now: datetime,
     reason: str,
+    rollback: bool,
 ) -> Decided:
     """Decide whether this group may and can be revoked; raises the refusal."""
     group = rows.get(key)
     if group is None:
         raise policies.NotFoundError("group", str(key))
-    authority = policies.check_may_revoke(by, group, reason=reason)
+    authority = policies.check_may_revoke(by, group, reason=reason, rollback=rollback)
     obstacles = {row.pk: obstacle(row, group, by=by, now=now) for row in members if is_waiting(row)}
     work = Decided(group, members, authority, key in conflicts, obstacles)
     if group.state in {GroupState.OPEN, GroupState.LOST}:
