@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from audit import log
 from audit.verify import verify
-from sideeffects import presenters
+from sideeffects import presenters, queries
 from sideeffects.models import Effect, Group, Revocation
 from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReadOnlyError
-from sideeffects.services import carry_out, claim, land, settle
+from sideeffects.services import carry_out, claim, execute, land, settle
 from sideeffects.services.answers import Result
-from sideeffects.services.execute import ToolFailedError
 from sideeffects.services.record import Status
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
@@ -50,6 +49,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.atomic._from_testcase = True  # type: ignore[attr-defined]  # (Django's own mark, so that the log may be read)
         self.atomic.__enter__()
         self.now = NOW
+        self.look_at: set[str] = set()  # the groups that the last move was about
         self.removed: dict[Any, dict[oracle.Key, Any]] = {}  # what each revocation took away, as it was before
         self.touched: dict[Any, set[oracle.Key]] = {}  # and what happened to it since, otherwise than by a restore
 
@@ -62,9 +62,10 @@ class AnyOrder(RuleBasedStateMachine):
         external.registered(f"http://{TARGET}/")
         self.settled()
 
-    def settled(self) -> None:
-        """Remember how everything is, to see what the next move changes."""
-        self.world, self.claims, self.record = oracle.world(), oracle.claims(), oracle.last_record()
+    def settled(self, *, keep: int | None = None) -> None:
+        """Remember how everything is, to see what the next move changes; `keep` the record that it began from."""
+        self.world, self.claims = oracle.world(), oracle.claims()
+        self.record = oracle.last_record() if keep is None else keep
 
     def tick(self) -> None:
         """Let a minute pass."""
@@ -77,17 +78,18 @@ class AnyOrder(RuleBasedStateMachine):
             came = act()
         except refusals as error:
             came = error
-        rows = oracle.changed(self.world, oracle.world())
-        claimed = oracle.changed(self.claims, oracle.claims())
+        before = self.world, self.claims
+        self.settled(keep=self.record)
+        rows, claimed = oracle.changed(before[0], self.world), oracle.changed(before[1], self.claims)
         logged = oracle.logged_since(self.record)
         assert rows <= logged.objects, (rows, logged)
         assert {oracle.group_of(one) for one in claimed} <= logged.groups, (claimed, logged)
-        if isinstance(came, Exception) and not isinstance(came, ToolFailedError):
+        if isinstance(came, Exception) and not isinstance(came, execute.ToolFailedError):
             assert not rows, came
             assert not claimed, came
         for touched in self.touched.values():
             touched.update(rows)
-        self.settled()
+        self.record, self.look_at = oracle.last_record(), {oracle.group_of(one) for one in claimed} | logged.groups
         return came
 
     def group(self, which: int) -> Group:
@@ -97,40 +99,27 @@ class AnyOrder(RuleBasedStateMachine):
 
     # -- What agents do -------------------------------------------------------------------------------------------
 
-    @rule(name=words, tasks=st.integers(0, 2), agent=st.sampled_from(["agent", "scribe"]))
+    @rule(name=words, tasks=st.integers(-1, 2), agent=st.sampled_from(["agent", "scribe"]))
     def create(self, name: str, tasks: int, agent: str) -> None:
-        """Have rows written here; said again it is a replay, and after a revoke it is refused."""
-        arguments = {"name": name, "tasks": ["task"] * tasks}
-        self.moved(partial(self.run, agent, "project.create", arguments), Exception)
+        """Have rows written here, or a note; said again it is a replay, and after a revoke it is refused."""
+        arguments = {"name": name, "tasks": ["task"] * tasks} if tasks >= 0 else {"title": name}
+        tool = "project.create" if tasks >= 0 else "note.create"
+        self.moved(partial(self.run, agent, tool, arguments), execute.RevokedBeforeError)
 
-    @rule(title=words)
-    def note(self, title: str) -> None:
-        """Have a note written here."""
-        self.moved(partial(self.run, "agent", "note.create", {"title": title}), Exception)
-
-    @precondition(lambda _self: Note.objects.exists())
-    @rule(which=some, title=words, deletes=st.booleans())
-    def change_note(self, which: int, title: str, deletes: bool) -> None:  # noqa: FBT001  (drawn)
-        """Have an agent change or delete a note."""
-        key = str(self.one_of(Note, which).pk)
-        arguments: dict[str, Any] = {"notes": [key]} if deletes else {"note": key, "title": title}
-        act = partial(self.run, "agent", "note.delete" if deletes else "note.update", arguments, key=f"{self.now}")
-        self.moved(act, ToolFailedError)
-
-    @precondition(lambda _self: Task.objects.exists())
-    @rule(which=some, title=words)
-    def change_task(self, which: int, title: str) -> None:
-        """Have an agent change a task."""
-        task = self.one_of(Task, which)
-        arguments = {"task": str(task.pk), "title": title}
-        self.moved(partial(self.run, "agent", "task.update", arguments, key=f"{self.now}"), ToolFailedError)
-
-    @precondition(lambda _self: Project.objects.exists())
-    @rule(which=some)
-    def add_task(self, which: int) -> None:
-        """Have an agent add a task to a project that is there."""
-        arguments = {"project": str(self.one_of(Project, which).pk), "title": "later"}
-        self.moved(partial(self.run, "agent", "task.create", arguments, key=f"{self.now}"), ToolFailedError)
+    @rule(which=some, title=words, how=st.sampled_from(["note.update", "note.delete", "task.update", "task.create"]))
+    def change(self, which: int, title: str, how: str) -> None:
+        """Have an agent change, delete or extend what is there."""
+        model = {"note": Note, "task": Task}[how.partition(".")[0]] if how != "task.create" else Project
+        if not model.objects.exists():
+            return
+        key = str(self.one_of(model, which).pk)
+        arguments: dict[str, Any] = {
+            "note.update": {"note": key, "title": title},
+            "note.delete": {"notes": [key]},
+            "task.update": {"task": key, "title": title},
+            "task.create": {"project": key, "title": title},
+        }[how]
+        self.moved(partial(self.run, "agent", how, arguments, key=f"{self.now}"), execute.ToolFailedError)
 
     @rule(ids=objects, call=st.integers(1, 2), status=st.sampled_from([*[Status.LANDED] * 3, Status.IN_FLIGHT]))
     def report(self, ids: list[str], call: int, status: Status) -> None:
@@ -181,6 +170,7 @@ class AnyOrder(RuleBasedStateMachine):
         edit = {"name" if model is Project else "title": f"edited {self.now}"}
         stamp = {"deleted_at": self.now, "deleted_by": "user:alice"}
         model.objects.filter(pk=row.pk).update(**(stamp if deletes and row.deleted_at is None else edit))
+        self.look_at = set()
         for touched in self.touched.values():
             touched.add((model._meta.model_name, str(row.pk)))
         self.settled()
@@ -251,11 +241,14 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def every_claim_is_what_the_tables_say(self) -> None:
-        """See every group as each person sees it."""
-        found = oracle.truths()
-        for name in ("alice", "admin", "bob"):
-            for view in presenters.views_of([one.group for one in found.values()], by=self.who[name]) if found else []:
-                oracle.check_view(view, found[view.group.pk])
+        """See the groups that the last move was about as each person sees them."""
+        self.check_claims(oracle.truths(self.look_at))
+
+    def check_claims(self, found: dict[Any, oracle.Truth]) -> None:
+        """Hold what is said of groups, and what is offered, against the tables."""
+        for rows in queries.rows_of([one.group for one in found.values()]):
+            for name in ("alice", "admin", "bob"):
+                oracle.check_view(presenters.GroupView(rows, self.who[name]), found[rows.group.pk])
         for truth in found.values():
             if truth.complete:
                 self.check_undone(truth)
@@ -270,6 +263,7 @@ class AnyOrder(RuleBasedStateMachine):
     def teardown(self) -> None:
         """See that the log verifies, and forget everything."""
         try:
+            self.check_claims(oracle.truths())
             log.seal()
             assert verify().verdict in {"consistent", "cannot tell"}
         finally:

@@ -110,12 +110,14 @@ class Truth:
         return (owner or admin) and any(one.state == "revoked" for one in self.members)
 
 
-def truths() -> dict[Any, Truth]:
-    """Return every group as the tables have it."""
-    found = {row.pk: Truth(row, [], []) for row in Group.objects.select_related("owner").order_by("pk")}
-    for effect in Effect.objects.select_related("target").order_by("group", "position"):
+def truths(only: set[str] | None = None) -> dict[Any, Truth]:
+    """Return every group, or only some, as the tables have them."""
+    groups = Group.objects.select_related("owner").order_by("pk")
+    rows = groups if only is None else groups.filter(pk__in=[key for key in only if key])
+    found = {row.pk: Truth(row, [], []) for row in rows}
+    for effect in Effect.objects.filter(group__in=found).select_related("target").order_by("group", "position"):
         found[effect.group_id].members.append(effect)
-    for row in Declaration.objects.filter(held=False, resolved_at=None):
+    for row in Declaration.objects.filter(group__in=found, held=False, resolved_at=None):
         found[row.group_id].open_conflicts.append(row)
     return found
 

@@ -16,7 +16,7 @@ def _a_target_that_may_be_registered(settings):
 
 
 def test_a_few_orders():
-    run(max_examples=10, stateful_step_count=25, derandomize=True, database=None)
+    run(max_examples=8, stateful_step_count=16, derandomize=True, database=None)
 
 
 @pytest.mark.soak
