@@ -11,10 +11,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from audit import log
 from audit.verify import verify
-from sideeffects import presenters, queries
-from sideeffects.models import Effect, Group, Revocation
-from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReadOnlyError
-from sideeffects.services import carry_out, claim, execute, land, settle
+from sideeffects import actors, presenters, queries
+from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
+from sideeffects.policies import REFUSALS, ForPersonsOnlyError, NotFoundError, ReadOnlyError
+from sideeffects.services import carry_out, claim, execute, land, resolve, settle
+from sideeffects.services import fence as fences
 from sideeffects.services.answers import Result
 from sideeffects.services.record import Status
 from sideeffects.services.remove import Trigger
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 TOOL = "crm.example.create_contact"
 TARGET = "127.0.0.1:9"  # nobody is called: the moves draw what it answers
+UNDECIDED = (resolve.AlreadyResolvedError, resolve.NothingToAdoptError, resolve.NotKeptError)
 some = st.integers(0, 40)  # which of those there are; the count is not known beforehand
 objects = st.lists(st.sampled_from("abc"), min_size=1, max_size=2, unique=True)
 words = st.sampled_from(["one", "two", "three"])
@@ -109,11 +111,11 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(which=some, title=words, how=st.sampled_from(["note.update", "note.delete", "task.update", "task.create"]))
     def change(self, which: int, title: str, how: str) -> None:
         """Have an agent change, delete or extend what is there."""
-        model = {"note": Note, "task": Task}[how.partition(".")[0]] if how != "task.create" else Project
+        model: Any = Project if how == "task.create" else oracle.BUSINESS[how.partition(".")[0]]
         if not model.objects.exists():
             return
         key = str(self.one_of(model, which).pk)
-        arguments: dict[str, Any] = {
+        arguments: Any = {
             "note.update": {"note": key, "title": title},
             "note.delete": {"notes": [key]},
             "task.update": {"task": key, "title": title},
@@ -212,6 +214,38 @@ class AnyOrder(RuleBasedStateMachine):
             key, by = (effect.type, effect.object_id), lying[effect.pk]
             if key not in touched[by]:
                 assert self.world[key] == self.removed[by][key]
+
+    @rule(which=some, how=st.sampled_from(["adopt", "split", "dismiss"]), name=people)
+    def decide(self, which: int, how: str, name: str) -> None:
+        """Have someone decide about a difference; nothing is taken back or brought back by that."""
+        rows = list(Declaration.objects.filter(held=False).order_by("pk"))
+        if not rows:
+            return
+        row, by = rows[which % len(rows)], self.who[name]
+        states = dict(Effect.objects.values_list("pk", "state"))
+        decided = partial(resolve.resolve, conflict=row.pk, action=how, reason="Looked it up", by=by)
+        came = self.moved(lambda: decided(now=self.now), *REFUSALS, *UNDECIDED)
+        assert states.items() <= dict(Effect.objects.values_list("pk", "state")).items()
+        if name in {"bob", "auditor", "agent"}:
+            assert isinstance(came, REFUSALS)
+        elif not isinstance(came, Exception):
+            row.refresh_from_db()
+            assert (row.resolution, row.resolved_at is not None) == (how, True)
+
+    @rule(which=some, name=people, lifts=st.booleans())
+    def fence(self, which: int, name: str, lifts: bool) -> None:  # noqa: FBT001  (drawn)
+        """Have someone fence a call in flight, or lift its fence."""
+        group, verb = self.group(which), fences.lift if lifts else fences.put
+        act = partial(verb, group=group.pk, reason="Not wanted", by=self.who[name])
+        came = self.moved(lambda: act(now=self.now), *REFUSALS, fences.NotInFlightError, fences.FenceEndedError)
+        if name == "auditor" or (name == "bob" and group.owner_id != self.who["bob"].user.pk):
+            assert isinstance(came, REFUSALS)
+
+    @rule()
+    def fences_fire(self) -> None:
+        """Let the sweep come by: of a call that has arrived no fence waits any more."""
+        self.moved(lambda: fences.fire(by=actors.system("beat"), now=self.now))
+        assert not Fence.objects.filter(lifted_at=None, ended_at=None, group__state__in=("landed", "failed")).exists()
 
     def check_who(self, result: Result, group: Group, name: str) -> None:
         """Hold a refusal to who asked: strangers find nothing there, an auditor reads, an agent does not restore."""

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from audit.models import Record, Subject
-from sideeffects.models import Declaration, Effect, Group, Request
+from sideeffects.models import Declaration, Effect, Fence, Group, Request
 from sideeffects.presenters import GroupView
 from sideeffects.workspace.models import Note, Project, Task
 
 Key = tuple[str, str]
-BUSINESS = {"project": Project, "task": Task, "note": Note}
+BUSINESS: Mapping[str, Any] = {"project": Project, "task": Task, "note": Note}
 # Repeats of a declaration are counted on its rows and change nothing else; every other column is a claim.
 CLAIMS: Mapping[Any, tuple[str, ...]] = {
     Group: ("state", "landed_at", "ended_at", "reason", "again_after_revoke"),
     Effect: ("state", "group_id", "object_id", "operation", "version", "revocation_id", "restored_at", "purge_at"),
     Declaration: ("resolved_at",),
     Request: ("state", "current"),
+    Fence: ("lifted_at", "ended_at", "result"),
 }
 UNDONE = {"revoked", "compensated"}
 
@@ -76,7 +77,7 @@ def group_of(claim: tuple[str, Any]) -> str:
         return str(key)
     if table == "Request":
         return str(Request.objects.values_list("effect__group", flat=True).get(pk=key))
-    model = {"Effect": Effect, "Declaration": Declaration}[table]
+    model = {"Effect": Effect, "Declaration": Declaration, "Fence": Fence}[table]
     return str(model.objects.values_list("group", flat=True).get(pk=key))  # type: ignore[attr-defined]  # (both have one)
 
 

@@ -1,5 +1,7 @@
 """Whatever happens in any order, by whomever: is every claim true, every change on the log, every restore exact?"""
 
+from typing import Any
+
 import hypothesis
 import pytest
 from hypothesis import HealthCheck
@@ -25,5 +27,5 @@ def test_hundreds_of_orders():
 
 
 def run(**how):
-    calm = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+    calm: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
     run_state_machine_as_test(AnyOrder, settings=hypothesis.settings(**calm, **how))
