@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -35,14 +36,15 @@ def by(settings):
 
 def staged(by, number):
     """Have a note, a project, a call in flight and a call that was declared twice."""
-    call = {"tool": TOOL, "arguments": {"n": number}, "conversation": f"c{number}"}
+    call: dict[str, Any] = {"tool": TOOL, "arguments": {"n": number}, "conversation": f"c{number}"}
     note = factories.run(by, "note.create", {"title": f"Note {number}"}).group
     project = factories.project(by, name=f"Project {number}", tasks=2)
     twice = factories.report(by, [factories.contact("a")], **call).group
     conflict = factories.report(by, [factories.contact(key) for key in "ab"], **call).conflict
     call["arguments"] = {"open": number}
     flying = factories.report(by, [], status=Status.IN_FLIGHT, **call).group
-    return [str(row.pk) for row in (note, project, twice, flying, conflict)]
+    rows: tuple[Any, ...] = (note, project, twice, flying, conflict)
+    return [str(row.pk) for row in rows]
 
 
 def moves(by, note, project, twice, flying, conflict, *, number):
