@@ -49,7 +49,7 @@ class ToolForm(forms.Form):
     create = forms.CharField(label=_("What undoes a create"), max_length=LONGEST, required=False)
     update = forms.CharField(label=_("What undoes an update"), max_length=LONGEST, required=False)
     delete = forms.CharField(label=_("What undoes a delete"), max_length=LONGEST, required=False)
-    status = forms.CharField(
+    status_path = forms.CharField(
         label=_("Where an object can be read"),
         max_length=LONGEST,
         required=False,
@@ -111,9 +111,9 @@ class ToolForm(forms.Form):
         """Return what can be asked of a target, or nothing."""
         return self._compensation(Operation.DELETE)
 
-    def clean_status(self) -> str:
+    def clean_status_path(self) -> str:
         """Return a path below the target's address, or nothing."""
-        path = str(self.cleaned_data["status"])
+        path = str(self.cleaned_data["status_path"])
         try:
             if path:
                 check_path(path)
@@ -146,7 +146,7 @@ class ToolForm(forms.Form):
             compensations=ways if external else {},
             title=given["title"],
             blocked=given["blocked"],
-            status=given["status"] if external else "",
+            status=given["status_path"] if external else "",
             stale_minutes=given["stale_minutes"],
             undo_minutes=given["undo_minutes"],
         )
@@ -157,7 +157,7 @@ def _initial(row: ToolVersion | None) -> dict[str, Any]:
     if row is None:
         return {"revoke_class": _EXTERNAL}
     contract = Contract.from_json(row.contract)
-    return {**contract.as_json(), **contract.compensations}
+    return {**contract.as_json(), **contract.compensations, "status_path": contract.status}
 
 
 def find(name: str) -> ToolVersion:

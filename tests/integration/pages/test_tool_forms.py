@@ -17,7 +17,7 @@ CRM = {
     "target": "crm.example",
     "create": "DELETE /contacts/{id}",
     "update": 'POST /contacts/{id}/revert {"version": "{version}"}',
-    "status": "/contacts/{id}",
+    "status_path": "/contacts/{id}",
     "stale_minutes": "90",
     "undo_minutes": "1440",
 }
@@ -43,7 +43,8 @@ def test_a_tool_is_declared_and_a_change_is_a_new_version_for_calls_from_then_on
     assert "Version 2 holds for calls from now on" in admin.send(address, **changed)
     assert "This is what was declared already; nothing was changed." in admin.send(address, **changed)
     second = factories.report(by, [factories.contact("c2")], arguments={"n": 2}).group
-    assert (first.tool_version.number, second.tool_version.number) == (1, 2)
+    pinned = [group.tool_version for group in (first, second) if group]
+    assert [version.number for version in pinned if version] == [1, 2]
     assert Record.objects.filter(action="tool_declared", actor="user:admin").count() == 2
     none = {"revoke_class": "none", "reason": "It is printed", "create": "DELETE /x/{id}"}
     admin.send(address, **none)
@@ -59,7 +60,7 @@ def test_what_cannot_be_meant_is_named_and_nothing_is_declared(reader):
         "Say for at least one operation what undoes it.": {"create": "", "update": ""},
         "it begins with none of": {"create": "GET /contacts/{id}"},
         "it asks for secret, which nothing knows": {"create": "DELETE /contacts/{secret}"},
-        "its path leads upwards": {"status": "/../{id}"},
+        "its path leads upwards": {"status_path": "/../{id}"},
         "The program that runs here declares this tool": {"name": "project.create"},
         "Such a name cannot be told apart": {"name": "a\u202eb"},
     }
