@@ -106,6 +106,8 @@ TABLE: dict[str, Methods] = {
     "console-target-switch": _do(ADMIN),
     "console-target-resume": _do(ADMIN),
     "console-tools": _see(ADMIN),
+    "console-tool-new": _form(ADMIN),
+    "console-tool": _form(ADMIN),
     "console-agents": _form(ADMIN),
     "console-token-withdraw": _do(ADMIN),
     "console-people": _form(ADMIN),

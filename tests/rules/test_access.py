@@ -76,6 +76,7 @@ class World:
             "row": self.request.pk,
             "target": self.request.target.name,
             "uid": self.group.pk,
+            "tool": "crm.example.create_contact",
             "object_id": "1",
             "id": "1",
             "app_label": "sideeffects",
