@@ -69,7 +69,7 @@ class StepView:
     def how_far(self) -> str:
         """Return how far taking it back could get, by its first object's class."""
         if self.view is None or self.view.principal is None:
-            return _("Nothing was declared, so nothing is known that could be taken back.")
+            return _("Nothing was declared, so nothing is known that could be taken back")
         return presenters.how_far(self.view.principal)
 
     @property

@@ -43,14 +43,16 @@ def _spans(view: Outlook, zero: datetime, now: int) -> list[tuple[int, int]]:
     """Return begin and end of each step, in seconds: as it was, or as it may be at worst from now on."""
     found: list[tuple[int, int]] = []
     nominal = max(1, now // 4)  # an end that nothing bounds, as drawn
+    before = now  # when the next step begins at worst
     for one in view.steps:
-        before = found[-1][1] if found else 0
-        if one.run is not None and one.run.state != RunState.WITHDRAWN:
-            begin = _seconds(one.run.begun_at, zero)
-            found.append((begin, _seconds(one.run.ended_at, zero) if one.run.ended_at else max(now, begin)))
-        else:
-            begin = max(before, now)
-            found.append((begin, begin + _longest(one.step, nominal)))
+        if one.run is None or one.run.state == RunState.WITHDRAWN:
+            found.append((before, before + _longest(one.step, nominal)))
+            before = found[-1][1]
+            continue
+        begin = _seconds(one.run.begun_at, zero)
+        found.append((begin, _seconds(one.run.ended_at, zero) if one.run.ended_at else max(now, begin)))
+        if one.run.ended_at is None:
+            before = max(now, begin + _longest(one.step, nominal))
     return found
 
 
@@ -71,7 +73,7 @@ def _row(one: StepView, index: int, times: tuple[int, int], zero: datetime, scal
         y=TOP + ROW * index,
         x=begin,
         width=width,
-        torn=one.run is not None and one.run.state == RunState.BEGUN,
+        torn=one.run is not None and one.run.state == RunState.BEGUN and one.step.duration is None,
         window_x=begin if one.window is not None else None,
         window_width=max(LEAST, window_end - begin),
         broken=one.window is not None and not one.is_live,

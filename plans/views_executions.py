@@ -93,5 +93,5 @@ def decide(request: ActorRequest, execution: UUID, step: str) -> HttpResponse:
 
 def _asked(view: Outlook, asked: StepView) -> dict[str, Any]:
     tree = queries.verdict_of(view.row.plan).tree or {"steps": []}
-    text = json.dumps(tree["steps"][asked.step.index], indent=2, ensure_ascii=False)
+    text = json.dumps(tree["steps"][asked.step.index], indent=2)  # in ASCII: nothing in it is invisible
     return {"view": view, "row": view.row, "asked": asked, "text": text}

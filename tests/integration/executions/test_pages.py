@@ -1,5 +1,7 @@
 """Do the pages say what has run, what is open, what closes next, and what each button will do?"""
 
+from typing import Any
+
 import pytest
 import time_machine
 
@@ -46,7 +48,7 @@ def test_the_pages_tell_a_late_approval_and_lead_to_the_rollback():
         assert "newest first" in asked
         said = alice.send(f"{here}rollback", reason="too late")
         assert "Rolled back" in said
-        print(said); assert "Rollback: not attempted" in said
+        assert "Rollback: not attempted" in said
         assert "Rollback asked by you" in said
 
 
@@ -58,7 +60,12 @@ def test_a_decision_is_taken_for_what_was_seen():
     run.do("s2", 2)
     first = run.begin("s3", 4).runs[2].approval
     here = f"/plans/executions/{run.id}/steps/s3/decide"
-    seen = {"verdict": "approve", "approval": str(first.pk), "digest": first.digest, "sha256": first.step_sha256}
+    seen: dict[str, Any] = {
+        "verdict": "approve",
+        "approval": str(first.pk),
+        "digest": first.digest,
+        "sha256": first.step_sha256,
+    }
     run.begin("s3", 700)
     with at(701):
         alice = Reader("alice")
@@ -85,6 +92,6 @@ def test_after_the_pivot_the_page_lists_what_stands_and_how_far_it_can_come_back
         said = alice.read(f"/plans/executions/{run.id}/")
         assert "There is no rollback any more" in said
         assert "Roll back…" not in said
-        print(said); assert "s1: created contact" in said
+        assert "s1: Created contact c-s1. Asked of the target, which decides." in said
         assert alice.queries(f"/plans/executions/{run.id}/") < 40
         alice.send(f"/plans/executions/{run.id}/rollback", status=409)
