@@ -58,8 +58,7 @@ class Held:
             if item.external
             else NewEffect(
                 _declared(item),
-                RevokeClass.LOCAL if item.operation is Operation.CREATE else RevokeClass.NONE,
-                "" if item.operation is Operation.CREATE else f"No way back is declared for {item.operation.value}",
+                RevokeClass.LOCAL,
                 before=self.before.get((item.type, item.id), "") if item.operation is not Operation.CREATE else "",
                 after=after[item.type, item.id],
                 under=parents[item.type, item.id],

@@ -1,8 +1,9 @@
-"""Restore what the newest standing revocation of a group removed: exactly those rows, under their old ids."""
+"""Restore what the newest standing revocation of a group took back: exactly those rows, as they were before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -11,8 +12,10 @@ from audit import log
 from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
-from sideeffects.services import refuse
+from sideeffects.services import refuse, since
 from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.decided import revoked_piece
+from sideeffects.services.retry import retried
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
 
@@ -25,7 +28,7 @@ class NothingInTrashError(Exception):
         super().__init__("Nothing of this action is in the trash, so there is nothing to restore.")
 
 
-REFUSALS = (*policies.REFUSALS, NothingInTrashError, local.MembersFailedError)
+REFUSALS = (*policies.REFUSALS, NothingInTrashError, since.EditedSinceError, local.MembersFailedError)
 
 
 @dataclass
@@ -46,22 +49,27 @@ class _Decided:
 
 
 def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) -> list[Result]:
-    """Bring back what the newest revocation of each group removed and has not given back; one result a group.
+    """Bring back what the newest revocation of each group took back and has not given back; one result a group.
 
-    A group that is restored already is answered as it is. What had been deleted before that revocation stays deleted
-    (T1); ids are the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, MembersFailedError (nothing half restored). Writes `restored`, or `restore_refused` after the
-    rollback.
+    What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
+    is restored already is answered as it is. What had been deleted before that revocation stays deleted (T1); ids are
+    the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
+    NothingInTrashError, EditedSinceError, MembersFailedError (nothing half restored). Writes `restored`, or
+    `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
         try:
-            with transaction.atomic():
-                results.append(Result(key, _restore(key, by=by, now=now, reason=reason.strip())))
+            results.append(Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip()))))
         except REFUSALS as error:
             results.append(Result(key, refusal=error))
     refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
     return results
+
+
+def _restored(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
+    with transaction.atomic():
+        return _restore(key, by=by, now=now, reason=reason)
 
 
 def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
@@ -69,12 +77,16 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     removed = decided.removed
     if not removed:
         return _answer(decided, already=True)
-    pieces = [local.Piece(effect.type, effect.object_id, decided.group.owner) for effect in removed]
-    local.restore(pieces, by=str(by.party), now=now)
+    pieces = [revoked_piece(effect, decided.group.owner) for effect in removed]
+    rows = local.Rows(pieces, locked=True)
+    rows.read(pieces)
+    since.check_unedited_in_trash(decided.group, pieces, rows, by=by)
+    rows.give_back(pieces, by=str(by.party), now=now)
     for effect in removed:
         effect.state = effect_after(EffectState(effect.state), "restore")
         effect.state_at = effect.restored_at = now
         effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
+        effect.version_undone = ""
     Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
         state=EffectState.ACTIVE,
         state_at=now,
@@ -82,6 +94,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         restored_by=str(by.party),
         revocation=None,
         purge_at=None,
+        version_undone="",
     )
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])
