@@ -67,6 +67,7 @@ def _entry(number: int) -> Entry:
         "counts": {"revoked": 3},
         "complete": True,
         "conflict_open": False,
+        "overrides": False,
     }
     subjects = [("task", key) for key in ids]
     target = ("project", str(number))

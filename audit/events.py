@@ -115,6 +115,7 @@ _EVENTS = (
             "reason": "the typed reason, empty where none was asked for",
             "asked_by": "who had asked for it",
             "settles": "true where this tells what has become of members since, false where it tells of the asking",
+            "overrides": "true where rows were taken back over later changes that the asker had been shown",
             "members": "the members it speaks of, principal first: type, id, class, outcome and detail of each; "
             "where it settles, only those that moved",
             "attempts": "every try at their targets: request, number, token id (jti), key (kid), what came of it",
@@ -151,6 +152,31 @@ _EVENTS = (
             "members": _MEMBERS,
             "counts": "how many members had each outcome",
         },
+    ),
+    Event(
+        "purge_announced",
+        "The owner is told that what a revocation keeps in the trash leaves it for good soon.",
+        {
+            "revocation": "the key of the revocation",
+            "purge_at": "when: as fixed at the revoke, or a day after this",
+            "objects": "how many",
+        },
+    ),
+    Event(
+        "trash_purged",
+        "What a revocation kept in the trash was deleted for good, with its versions.",
+        {
+            "revocation": "the key of the revocation; it cannot be restored any more",
+            "purge_at": "the date that was fixed at the revoke",
+            "announced_at": "when it was announced",
+            "members": "what was deleted: type and id, and what was absent already",
+            "counts": "how many of each type",
+        },
+    ),
+    Event(
+        "purge_held",
+        "What a revocation keeps in the trash cannot leave it, and stays past its date.",
+        {"revocation": "the key of the revocation", "why": "what keeps it"},
     ),
     Event(
         "asked_again",

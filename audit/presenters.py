@@ -62,6 +62,11 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "revoke_refused": lambda _w: _("{actor} asked to revoke {target} and was refused ({refusal}); nothing changed."),
     "restore_refused": lambda _w: _("{actor} asked to restore {target} and was refused ({refusal}); nothing changed."),
     "restored": lambda _w: _("{actor} restored what the revocation of {target} had removed: {counts}."),
+    "purge_announced": lambda _w: _(
+        "{actor} announced that {objects} from the revocation of {target} go for good at {purge_at}."
+    ),
+    "trash_purged": lambda _w: _("{actor} purged what the revocation of {target} had kept in the trash: {counts}."),
+    "purge_held": lambda _w: _("{actor} could not purge what the revocation of {target} keeps in the trash: {why}."),
     "plan_accepted": lambda _w: _("{actor} proposed the plan {saga}: accepted ({signature}, {warnings} warnings)."),
     "plan_refused": lambda _w: _("{actor} proposed a plan ({saga}): refused by {rules}; it is kept."),
     "agent_key_registered": lambda _w: _("{actor} registered a key for the agent {agent} to sign with."),

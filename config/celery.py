@@ -28,6 +28,10 @@ app.conf.update(
         "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
         "carry what is due to targets": {"task": "sideeffects.carry_out", "schedule": 5.0},
         "flag what is unresolved for too long": {"task": "sideeffects.flag_stale", "schedule": 60.0},
+        "announce and purge what has lain in the trash until its date": {
+            "task": "sideeffects.purge",
+            "schedule": 300.0,
+        },
         "write to people about what waits for them": {"task": "sideeffects.send_notices", "schedule": 60.0},
         "sign the head of the log": {"task": "audit.checkpoint", "schedule": 60.0},
     },

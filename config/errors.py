@@ -38,8 +38,10 @@ from sideeffects.services import (
     reconcile,
     record,
     restore,
+    retry,
     revoke,
     roles,
+    since,
     targets,
     tokens,
 )
@@ -122,6 +124,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Later actions build on this"), since.DependedOnError),
     **_ours(503, _t("Busy just now"), retry.BusyError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
+    **_ours(409, _t("Purged: gone for good"), restore.PurgedError),
     **_ours(409, _t("No checkpoint covers this yet"), NotCoveredError),
     **_ours(409, _t("The proof cannot be made"), NoSuchProofError),
     **_ours(422, _t("The checkpoint proves nothing"), UnusableCheckpointError),

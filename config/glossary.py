@@ -25,6 +25,11 @@ WORDS = (
     ("revocation", _("revocation"), _("One asking: who, when, why, which actions.")),
     ("restore", _("restore"), _("Change your mind about a revocation: exactly what it removed comes back.")),
     ("trash", _("trash"), _("Where restorable things lie until their date.")),
+    (
+        "purge",
+        _("purge"),
+        _("Let what lies in the trash leave it for good on its date: announced before, and held while it is disputed."),
+    ),
     ("declaration", _("declaration"), _("What a call says it wrote. What was declared is what is known.")),
     ("conflict", _("conflict"), _("Two declarations for the same call that disagree. A person resolves it.")),
     ("in-flight", _("in flight"), _("A call that has not landed: nobody knows yet what it wrote.")),

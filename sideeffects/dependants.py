@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from sideeffects.models import Above, Effect, Group
+from sideeffects.models import Above, Effect
 from sideeffects.transitions import EffectState, Operation, RevokeClass
 
 MOST_LEVELS = 25  # of actions that build on each other; whoever stands higher is named when these have gone

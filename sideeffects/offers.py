@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from audit.inert import visible
 from sideeffects import policies
 from sideeffects.presenters import GroupView
 from sideeffects.queries import Tally
@@ -171,6 +172,9 @@ def flags_of(view: GroupView) -> list[str]:
     if group.repeats:
         words = _("Declared {n} times; whether it happened again is unknown")
         said.append(words.format(n=group.repeats + 1))
+    held = view.rows.revocation.purge_held_why if view.rows.revocation else ""
+    if held and view.counts.get(EffectState.REVOKED):
+        said.append(_("Could not be purged, so it stays: {why}").format(why=visible(held)))
     return [*said, *_of_requests(view)]
 
 

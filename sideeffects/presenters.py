@@ -234,6 +234,18 @@ def views_of(groups: Sequence[Group], *, by: Actor) -> list[GroupView]:
     return [GroupView(rows, by) for rows in queries.rows_of(groups)]
 
 
+def fate_words(revocation: Revocation, *, until: datetime | None, conflict_open: bool) -> words.Words:
+    """Return the sentence that says when what a revocation keeps in the trash leaves it."""
+    return words.fate(
+        words.TrashFacts(
+            until=date_text(until),
+            announced=revocation.purge_announced_at is not None,
+            conflict_open=conflict_open,
+            held_why=revocation.purge_held_why,
+        )
+    )
+
+
 def effect_words(effect: Effect) -> words.Words:
     """Return the sentence that says where one effect stands."""
     return words.of_effect(
@@ -267,6 +279,7 @@ class TrashView:
     revocation: Revocation
     group: GroupView
     types: dict[str, int]
+    until: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -280,9 +293,14 @@ class TrashView:
 
     @property
     def in_trash_until(self) -> datetime | None:
-        """Return when they are purged."""
-        moment: datetime | None = self.group.rows.trash_until
-        return moment
+        """Return when they are purged, as fixed at the revoke."""
+        return self.until
+
+    @property
+    def fate(self) -> words.Words:
+        """Say when they leave for good, or what holds them."""
+        held = bool(self.group.open_conflicts)
+        return fate_words(self.revocation, until=self.until, conflict_open=held)
 
 
 def trash_of(revocations: Sequence[Revocation], *, by: Actor) -> list[TrashView]:
@@ -290,4 +308,5 @@ def trash_of(revocations: Sequence[Revocation], *, by: Actor) -> list[TrashView]
     removed = queries.removed_by(revocations)
     groups = queries.shown(Group.objects.filter(pk__in=[row.group_id for row in revocations]))
     views = {view.group.pk: view for view in views_of(list(groups), by=by)}
-    return [TrashView(row, views[row.group_id], removed[row.pk]) for row in revocations]
+    until = queries.kept_until(revocations)
+    return [TrashView(row, views[row.group_id], removed[row.pk], until.get(row.pk)) for row in revocations]

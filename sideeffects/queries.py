@@ -142,7 +142,8 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     for revocation in Revocation.objects.filter(group__in=list(rows)).select_related("user", "agent").order_by("pk"):
         rows[revocation.group_id].revocation = revocation
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
-    for one in dates.annotate(until=Min("purge_at"), changed=Max("state_at")):
+    lying = Min("purge_at", filter=Q(state=EffectState.REVOKED))
+    for one in dates.annotate(until=lying, changed=Max("state_at")):
         rows[one["group"]].trash_until, rows[one["group"]].changed_at = one["until"], one["changed"]
     for group, asked in requested.asked_of(rows).items():
         rows[group].asked = asked

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from sideeffects import actors
 from sideeffects.carrier import Carrier
-from sideeffects.services import notices, stale
+from sideeffects.services import notices, purge, stale
 
 _carrier = Carrier(by=actors.system("worker"), clock=timezone.now, most=settings.CALLS_AT_ONCE)  # noqa: TID251  (a face)
 
@@ -27,3 +27,11 @@ def flag_stale() -> None:
 def send_notices() -> None:
     """Write to people about what waits for them."""
     notices.send(by=actors.system("worker"), now=timezone.now())  # noqa: TID251  (a face)
+
+
+@shared_task(name="sideeffects.purge")  # type: ignore[untyped-decorator]  # celery ships no types
+def purge_trash() -> None:
+    """Announce what is soon purged, and purge what was announced and is due."""
+    by, now = actors.system("beat"), timezone.now()  # noqa: TID251  (a face)
+    purge.announce(by=by, now=now)
+    purge.purge(by=by, now=now)

@@ -12,6 +12,7 @@ from sideeffects import lists, policies, presenters, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Effect, Revocation
 from sideeffects.transitions import EffectState
+from sideeffects.words import Words
 
 NAMED = 12  # members of a revocation that are named in the list; its page names all
 
@@ -25,6 +26,12 @@ class Entry:
     effects: list[Effect]
     lying: int
     until: datetime | None
+
+    @property
+    def fate(self) -> Words:
+        """Say when it leaves for good, or what holds it."""
+        held = bool(self.view.open_conflicts)
+        return presenters.fate_words(self.revocation, until=self.until, conflict_open=held)
 
     @property
     def more(self) -> int:

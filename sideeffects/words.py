@@ -193,6 +193,7 @@ def incomplete_because(facts: GroupFacts) -> list[str]:
     counts = facts.counts
     reasons = [
         (counts.get(EffectState.GONE, 0), "{n} already gone, not by this"),
+        (counts.get(EffectState.PURGED, 0), "{n} revoked, then purged from the trash"),
         (facts.none, "{n} not revocable"),
         (counts.get(EffectState.ACTIVE, 0) - facts.none, "{n} still standing"),
         (counts.get(EffectState.REFUSED, 0), "{n} refused by the target"),
@@ -218,6 +219,29 @@ def proof(revoke_class: RevokeClass, worked: str) -> Words:
     if revoke_class is RevokeClass.NONE:
         return Words(Tone.NONE, _("Nothing to prove: it cannot come back"))
     return Words(Tone.UNKNOWN, _("Never used: unproven"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrashFacts:
+    """What is known of when something leaves the trash; `until` as fixed at the revoke."""
+
+    until: str
+    announced: bool = False
+    conflict_open: bool = False
+    held_why: str = ""
+
+
+def fate(facts: TrashFacts) -> Words:
+    """Say what becomes of what lies in the trash, if nobody restores it."""
+    values = {"date": facts.until, "why": facts.held_why}
+    if facts.conflict_open:
+        text = _("Kept beyond {date} for as long as the difference is undecided")
+        return Words(Tone.UNKNOWN, text, values)
+    if facts.held_why:
+        return Words(Tone.UNKNOWN, _("Could not be purged, so it stays: {why}"), values)
+    if facts.announced:
+        return Words(Tone.UNKNOWN, _("Goes for good on {date}"), values)
+    return Words(Tone.NONE, _("Goes for good on {date}; that is announced before"), values)
 
 
 @dataclass(frozen=True, kw_only=True)

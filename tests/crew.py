@@ -20,6 +20,7 @@ from sideeffects import actors
 from sideeffects.models import AgentToken
 from sideeffects.services.answers import Result
 from sideeffects.services.execute import execute
+from sideeffects.services.purge import purge
 from sideeffects.services.record import ToolCall
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
@@ -66,6 +67,10 @@ def _revoke(*, groups: list[str], minutes: int = 0) -> str:
     return ", ".join(_said(result) for result in results)
 
 
+def _purge(*, days: int) -> str:
+    return str(purge(by=actors.system("beat"), now=NOW + timedelta(days=days)))
+
+
 def _restore(*, groups: list[str]) -> str:
     ids = [UUID(group) for group in groups]
     results = restore(groups=ids, by=factories.person("alice"), now=NOW, reason="")
@@ -93,6 +98,7 @@ def _import(*, file: str, tools: str) -> str:
 ACTS: dict[str, Callable[..., str]] = {
     "revoke": _revoke,
     "restore": _restore,
+    "purge": _purge,
     "execute": _execute,
     "report": _report,
     "import": _import,

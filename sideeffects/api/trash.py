@@ -22,7 +22,14 @@ class TrashSerializer(Shape):
     number = serializers.IntegerField(help_text="how many objects come back")
     types = counted("how many objects of each type come back")
     stays = serializers.IntegerField(help_text="how many members of the group a restore leaves as they are")
-    in_trash_until = serializers.DateTimeField(allow_null=True)
+    in_trash_until = serializers.DateTimeField(allow_null=True, help_text="fixed at the revoke")
+    purge_announced_at = serializers.DateTimeField(
+        source="revocation.purge_announced_at", allow_null=True, help_text="nothing is purged within a day after it"
+    )
+    purge_held_since = serializers.DateTimeField(
+        source="revocation.purge_held_since", allow_null=True, help_text="since when a row of it could not be purged"
+    )
+    fate = serializers.CharField(help_text="when it leaves for good, or what holds it, as every page says it")
     effects = serializers.SerializerMethodField(help_text="the address of what comes back")
     restore = serializers.SerializerMethodField(help_text="where to ask for it, by POST")
 

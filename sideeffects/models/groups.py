@@ -141,6 +141,7 @@ class Effect(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["type", "object_id"], name="effect_by_object"),
             models.Index(fields=["-id"], name="effect_in_trash", condition=Q(state=EffectState.REVOKED.value)),
+            models.Index(fields=["purge_at"], name="effect_to_purge", condition=Q(state=EffectState.REVOKED.value)),
         ]
 
     def __str__(self) -> str:

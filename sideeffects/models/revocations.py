@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from uuid6 import uuid7
 
 from sideeffects.models.groups import Effect, Group
@@ -11,7 +12,11 @@ from sideeffects.transitions import Outcome
 
 
 class Revocation(models.Model):
-    """One asking: who, when, why, of which group; restore belongs to one."""
+    """One asking: who, when, why, of which group; restore and purge belong to one.
+
+    When its rows are purged was fixed at the revoke and stands on them (`Effect.purge_at`). Here stands when that was
+    announced, when it was last tried in vain, since when it is held and why.
+    """
 
     class Trigger(models.TextChoices):
         CLICK = "click"
@@ -35,9 +40,20 @@ class Revocation(models.Model):
     reason = models.CharField(max_length=1000, blank=True)
     restored_at = models.DateTimeField(null=True, blank=True)
     restored_by = models.CharField(max_length=200, blank=True)
+    purge_announced_at = models.DateTimeField(null=True, blank=True)
+    purge_tried_at = models.DateTimeField(null=True, blank=True)
+    purge_held_since = models.DateTimeField(null=True, blank=True)
+    purge_held_why = models.CharField(max_length=500, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(purge_held_since__isnull=True, purge_held_why="")
+                | (Q(purge_held_since__isnull=False) & ~Q(purge_held_why="")),
+                name="purge_held_since_with_why",
+            ),
+        ]
         indexes: ClassVar = [models.Index(fields=["agent", "asked_at"], name="revocation_by_agent")]
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 GO = 500  # notices in one go
 LISTED = 50  # lines in one mail
 LEASE = timedelta(minutes=5)
+OWNERS_ONLY = {"goes for good"}  # what only the owner decides about
 
 
 def send(*, by: Actor, now: datetime) -> int:
@@ -35,7 +36,7 @@ def send(*, by: Actor, now: datetime) -> int:
     admins = list(get_user_model().objects.filter(takeback_roles__role=ADMIN, is_active=True))
     mails: dict[Any, list[Notice]] = defaultdict(list)
     for notice in notices:
-        for person in {notice.group.owner, *admins}:
+        for person in {notice.group.owner, *(() if notice.kind in OWNERS_ONLY else admins)}:
             if person.is_active and _address(person):
                 mails[person].append(notice)
     failed = {notice.pk for person, own in mails.items() if not _mailed(person, own, by=by) for notice in own}

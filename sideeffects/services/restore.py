@@ -28,7 +28,16 @@ class NothingInTrashError(Exception):
         super().__init__("Nothing of this action is in the trash, so there is nothing to restore.")
 
 
-REFUSALS = (*policies.REFUSALS, NothingInTrashError, since.EditedSinceError, local.MembersFailedError)
+class PurgedError(Exception):
+    """What the revocation removed has left the trash for good, so it cannot be brought back as it was."""
+
+    def __init__(self, group: Group, purged: Sequence[Effect]) -> None:
+        self.group, self.purged = str(group.pk), len(purged)
+        self.purged_at = max(effect.state_at for effect in purged).isoformat()
+        super().__init__("Purged: what this revocation removed left the trash for good, and nothing brings it back.")
+
+
+REFUSALS = (*policies.REFUSALS, NothingInTrashError, PurgedError, since.EditedSinceError, local.MembersFailedError)
 
 
 @dataclass
@@ -54,8 +63,8 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
     What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
     is restored already is answered as it is. What had been deleted before that revocation stays deleted (T1); ids are
     the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, EditedSinceError, MembersFailedError (nothing half restored). Writes `restored`, or
-    `restore_refused` after the rollback.
+    NothingInTrashError, PurgedError, EditedSinceError, MembersFailedError (nothing half restored). Writes `restored`,
+    or `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
@@ -115,13 +124,14 @@ def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
     if group is None:
         raise policies.NotFoundError("group", str(key))
     authority = policies.check_may_restore(by, group, reason=reason)
-    revocation = (
-        group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
-        or group.revocations.exclude(restored_at=None).order_by("-pk").first()
-    )
+    members = queries.members_of([group])[group.pk]
+    revocation = group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
+    purged = [effect for effect in members if effect.state == EffectState.PURGED]
+    if lost := [effect for effect in purged if revocation is None or effect.revocation_id == revocation.pk]:
+        raise PurgedError(group, lost)
+    revocation = revocation or group.revocations.exclude(restored_at=None).order_by("-pk").first()
     if revocation is None:
         raise NothingInTrashError(group)
-    members = queries.members_of([group])[group.pk]
     return _Decided(group, members, revocation, authority, bool(queries.open_conflicts([group.pk])))
 
 

@@ -1,4 +1,4 @@
-"""What if the database ends a transaction because two wait for each other? It is begun again, a bounded number of times.
+"""What if the database ends a transaction because two wait for each other? It is begun again, a few times.
 
 Everyone locks in one order: agent, groups by key, local rows (types as their adapters are registered, rows by key). A
 tool of an adopter may lock otherwise; then the database picks one of two and nothing of that one has happened.

@@ -173,9 +173,7 @@ def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
             else:
                 ready.append(decided[key])
         if ready:
-            results |= remove(
-                ready, rows, by=terms.by, now=terms.now, reason=terms.reason, trigger=terms.trigger
-            )
+            results |= remove(ready, rows, by=terms.by, now=terms.now, reason=terms.reason, trigger=terms.trigger)
             gone |= {one.group.pk for one in ready}
     return results
 

@@ -51,10 +51,20 @@ def tell(all_: Sequence[Moved], *, by: Actor, now: datetime) -> None:
 
 def notify(said: Iterable[tuple[Group, Request | None, str]], *, now: datetime) -> None:
     """Have owners and admins written to, after the commit."""
-    notices = [
-        Notice(group=group, request=request, kind=kind, detail=request.detail if request else "", made_at=now)
-        for group, request, kind in said
-    ]
+    _keep(
+        [
+            Notice(group=group, request=request, kind=kind, detail=request.detail if request else "", made_at=now)
+            for group, request, kind in said
+        ]
+    )
+
+
+def notify_of(said: Iterable[tuple[Group, str, str]], *, now: datetime) -> None:
+    """Have people written to about groups, of a kind and with what is to be told, after the commit."""
+    _keep([Notice(group=group, kind=kind, detail=detail[:500], made_at=now) for group, kind, detail in said])
+
+
+def _keep(notices: Sequence[Notice]) -> None:
     if notices:
         Notice.objects.bulk_create(notices)
         transaction.on_commit(wake_mail, robust=True)
@@ -131,6 +141,7 @@ def _entry(
             "reason": revocation.reason,
             "asked_by": revocation.asked_by,
             "settles": "true",
+            "overrides": "false",
             "complete": is_complete(GroupState(group.state), alone, conflict_open=conflict_open),
             "conflict_open": conflict_open,
             "counts": dict(counts),

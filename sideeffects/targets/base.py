@@ -68,6 +68,13 @@ class LocalAdapter(ABC):
         """Soft-delete the rows and keep their new versions."""
 
     @abstractmethod
+    def purge(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
+        """Delete soft-deleted rows for good, their versions too; return the ids that were deleted.
+
+        What still points to one of them keeps it: raises Django's ProtectedError, RestrictedError or IntegrityError.
+        """
+
+    @abstractmethod
     def restore(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
         """Bring soft-deleted rows back under their own ids and keep their new versions."""
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db.models import Field, Max, Model, QuerySet
+from django.db.models.deletion import Collector
 
 from sideeffects.targets.base import Content, LocalAdapter
 
@@ -100,6 +101,16 @@ class HistoryAdapter(LocalAdapter):
     def restore(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:
         """Stamp the rows as standing."""
         return self._stamp(rows, self.standing(), f"restored by {by}", now=now)
+
+    def purge(self, rows: Sequence[Any], *, by: str, now: datetime) -> set[str]:  # noqa: ARG002  (the door's signature)
+        """Delete the rows and every version of them; what points to one keeps it."""
+        keys = [row.pk for row in rows]
+        found = self._all().filter(pk__in=keys)
+        Collector(using=found.db).collect(found)  # asks who points to them
+        found._raw_delete(found.db)  # noqa: SLF001  (what the collector has let through; a delete would write versions)
+        self._versions().filter(**{f"{self._pk_name()}__in": keys}).delete()
+        left = set(self._all().filter(pk__in=keys).values_list("pk", flat=True))
+        return {str(key) for key in keys if key not in left}
 
     def revert(
         self,

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from django.db import OperationalError
+from django.db.models import ProtectedError, RestrictedError
 
 from sideeffects.targets.base import Content, LocalAdapter
 from sideeffects.targets.edits import Change, Edit
@@ -18,6 +19,7 @@ from sideeffects.targets.registry import ADAPTERS, adapter_for
 from sideeffects.transitions import Operation
 
 Key = tuple[str, str]
+NAMED = 3  # objects that a sentence names
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Rows:
         """Say whether the row is there and not in the trash."""
         return piece in self and not adapter_for(piece.type).is_deleted(self.of(piece))
 
-    # -- What they said -------------------------------------------------------------------------------------------------
+    # -- What they said -------------------------------------------------------------------------------------------
 
     def read(self, pieces: Iterable[Piece]) -> None:
         """Read what rows said at the versions that deciding about these pieces takes, in one query a type."""
@@ -141,7 +143,7 @@ class Rows:
             for key, version in adapter_for(type_).versions(some, now=now).items()
         }
 
-    # -- Changing -------------------------------------------------------------------------------------------------------
+    # -- Changing -------------------------------------------------------------------------------------------------
 
     def take_back(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
         """Undo the writes and return what there was nothing to undo of any more.
@@ -172,6 +174,19 @@ class Rows:
         self._revert(pieces, {piece.key: piece.after for piece in pieces}, by=by, now=now)
         self._check_clashes(pieces, Operation.CREATE)
         self._change(pieces, Operation.CREATE, "restore", by=by, now=now)
+
+    def purge(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
+        """Delete what was created for good and return what was absent under the lock already.
+
+        Raises MembersFailedError: an object is not in the trash any more, is someone else's by now, or something still
+        points to it.
+        """
+        present = [piece for piece in pieces if piece in self]
+        if alive := [piece.key for piece in present if self.is_standing(piece)]:
+            raise MembersFailedError(alive, "is not in the trash: it was brought back by hand")
+        self._check_owners(present)
+        self._change(present, Operation.CREATE, "purge", by=by, now=now)
+        return {piece.key for piece in pieces if piece not in self}
 
     def _check_restorable(self, pieces: Sequence[Piece]) -> None:
         is_ready = {
@@ -204,9 +219,9 @@ class Rows:
                 raise MembersFailedError([(adapter.type, key) for key in clashes], "; ".join(clashes.values()))
 
     def _change(self, pieces: Sequence[Piece], operation: Operation, verb: str, *, by: str, now: datetime) -> None:
-        """Remove or restore rows: what hangs under others goes before them and comes after them."""
+        """Remove, purge or restore rows: what hangs under others goes before them and comes after them."""
         todo = self._by_adapter(pieces, operation)
-        for adapter, keys in reversed(todo) if verb == "remove" else todo:
+        for adapter, keys in todo if verb == "restore" else reversed(todo):
             self._hold_to_it(adapter, keys, partial(getattr(adapter, verb), by=by, now=now))
 
     def _revert(self, pieces: Sequence[Piece], to: Mapping[Key, str], *, by: str, now: datetime) -> None:
@@ -235,8 +250,23 @@ class Rows:
             changed = verb([self._rows[adapter.type, key] for key in keys])
         except OperationalError:
             raise  # a deadlock or a closed connection is nobody's row
+        except (ProtectedError, RestrictedError) as error:
+            raise MembersFailedError([(adapter.type, key) for key in keys], _pointed_to(error)) from error
         except Exception as error:
             names = [(adapter.type, key) for key in keys]
             raise MembersFailedError(names, f"could not be changed ({type(error).__name__})") from error
         if missed := [(adapter.type, key) for key in keys if key not in changed]:
             raise MembersFailedError(missed, "is there but was not changed by the write")
+
+
+def purge(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
+    """Lock the objects, delete them for good, return those that were absent already; see `Rows.purge`."""
+    return Rows(pieces, locked=True).purge(pieces, by=by, now=now)
+
+
+def _pointed_to(error: ProtectedError | RestrictedError) -> str:
+    """Say what keeps rows from being deleted: the first few of what points to them."""
+    objects = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+    by = sorted(f"{row._meta.model_name} {row.pk}" for row in objects)
+    more = f" and {len(by) - NAMED} more" if len(by) > NAMED else ""
+    return f"is still pointed to by {', '.join(by[:NAMED])}{more}"

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 from audit import log
 from sideeffects import actors
 from sideeffects.models import Request
-from sideeffects.services import keys, roles, stale, targets, tokens
+from sideeffects.services import keys, purge, roles, stale, targets, tokens
 from sideeffects.services.again import again
 from sideeffects.services.attest import Reason, attest
 from sideeffects.services.declare import declare_target, declare_tool
@@ -66,6 +66,15 @@ def _restore() -> Change:
     group = factories.project(planner())
     revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
     return lambda: restore(groups=[group.pk], by=person("alice"), now=later(minutes=1), reason="")
+
+
+def _lying(*, announced: bool) -> Change:
+    group = factories.project(planner())
+    revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
+    if announced:
+        purge.announce(by=external.WORKER, now=later(days=28))
+    verb = purge.purge if announced else purge.announce
+    return lambda: verb(by=external.WORKER, now=later(days=31))
 
 
 def _execute() -> Change:
@@ -207,6 +216,8 @@ CHANGES: dict[str, Callable[[], Change]] = {
     "keys.rotate": _rotate,
     "stale.flag": _stale,
     "reconcile.hear": _hear,
+    "purge.announce": lambda: _lying(announced=False),
+    "purge.purge": lambda: _lying(announced=True),
     "declare.declare_target": _target,
     "declare.declare_tool": _tool,
     "execute.execute": _execute,

@@ -1,14 +1,20 @@
 """Do trash and workspace show what lies where, one's own only, at the same cost with more rows?"""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
 
+from sideeffects.models import Revocation
+from sideeffects.services import purge
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
 from sideeffects.trash import NAMED
 from sideeffects.workspace.contents import MOST_TASKS
-from sideeffects.workspace.models import Project
+from sideeffects.workspace.models import Project, Task
 from tests import factories
+from tests.external import WORKER
 from tests.factories import NOW, person, planner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
@@ -32,6 +38,35 @@ def test_the_trash_says_what_lies_there_until_when_and_whose_doing_it_was(reader
     for other in ("bob", "admin"):
         assert "The trash is empty." in reader(other).read("/trash/")
     assert "not one of ours" in reader("alice").read("/trash/?before=x", status=400)
+
+
+def test_the_trash_says_when_things_go_for_good_and_what_holds_them(reader):
+    group = revoked(reader, planner(), tasks=1)
+    alice, row = reader("alice"), Revocation.objects.get()
+
+    def fate():
+        [entry] = alice.client.get("/api/v1/trash").json()["results"]
+        assert entry["fate"] in alice.read("/trash/")
+        return re.sub(r"\d+ \w{3} \d{4}", "DATE", entry["fate"])
+
+    assert fate() == "Goes for good on DATE; that is announced before"
+    assert purge.announce(by=WORKER, now=row.asked_at + timedelta(days=28)) == 1
+    assert fate() == "Goes for good on DATE"
+    task = Task.objects.create(owner=group.owner, created_at=NOW, project=Project.objects.get(), title="by hand")
+    assert purge.purge(by=WORKER, now=row.asked_at + timedelta(days=30)) == 0
+    assert (
+        fate() == f"Could not be purged, so it stays: project {task.project_id} is still pointed to by task {task.pk}"
+    )
+    assert "Could not be purged, so it stays" in alice.read(reverse("group", args=[group.pk]))
+    task.delete()
+    assert purge.purge(by=WORKER, now=row.asked_at + timedelta(days=31)) == 1
+    assert "The trash is empty." in alice.read("/trash/")
+    text = alice.read(reverse("group", args=[group.pk]))
+    assert "Revoked, and purged from the trash" in text
+    assert "Outcome: not complete" in text
+    assert "Not complete, since: 2 revoked, then purged from the trash." in text
+    assert "Restore" not in text
+    assert "Purged: gone for good" in alice.send(reverse("group-restore", args=[group.pk]), status=409)
 
 
 def test_the_workspace_names_its_rows_by_id(reader):

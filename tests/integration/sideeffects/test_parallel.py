@@ -11,7 +11,9 @@ import pytest
 from django.db import connection
 
 from audit.models import Record
+from sideeffects import actors
 from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation
+from sideeffects.services import purge
 from sideeffects.services.execute import InProgressError
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import InFlightError, revoke
@@ -20,7 +22,7 @@ from sideeffects.transitions import EffectState, GroupState
 from sideeffects.workspace.models import Project, Task
 from tests import crew, factories
 from tests.crew import GATE, GATED, Crew
-from tests.factories import later, person, planner
+from tests.factories import NOW, later, person, planner
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
 
@@ -124,6 +126,23 @@ def test_lists_in_opposite_orders_wait_for_each_other_and_never_for_ever(four, b
     assert Counter(said for line in told for said in line.split(", ")) == {"revoked": 10, "already": 190}
     assert written("COMPENSATE") == 10
     assert alive() == (0, 0)
+
+
+def test_purges_and_restores_at_once_leave_each_group_whole_or_gone_and_say_so_once(four, by):
+    alice, day = person("alice"), later(days=28)
+    groups = [factories.project(by, name=f"P{number}", tasks=3) for number in range(12)]
+    ids = [group.pk for group in groups]
+    revoke(groups=ids, by=alice, now=NOW, reason="", trigger=Trigger.CLICK)
+    purge.announce(by=actors.system("beat"), now=day)
+    back = [["restore", {"groups": [str(key)]}] for key in ids[::3]]
+    told = four.all_at_once(*[["purge", {"days": 30}]] * (TWENTY - len(back)), *back)
+    purged = sum(int(said) for said in told if said.isdigit())
+    restored = told.count("restored")
+    assert (purged, written("trash_purged")) == (len(ids) - restored, len(ids) - restored)
+    assert restored + told.count("PurgedError") == len(back)
+    assert (Project.objects.count(), Task.objects.count()) == (restored, 3 * restored)
+    for group in groups:
+        assert len(set(Effect.objects.filter(group=group).values_list("state", flat=True))) == 1
 
 
 # -- Executed here --------------------------------------------------------------------------------------------------
