@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+
+LONGEST = 200  # characters of who did something, as columns hold them
 
 
 @dataclass(frozen=True)
@@ -13,8 +16,9 @@ class Party:
     name: str
 
     def __str__(self) -> str:
-        """Return what the log is searched by, e.g. `user:alice`."""
-        return f"{self.type}:{self.name}"
+        """Return what the log is searched by, e.g. `user:alice`; rows hold it too, so a very long name is cut."""
+        whole = f"{self.type}:{self.name}"
+        return whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 17]}…{sha256(whole.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,18 @@ _PLAN = {
 _KEY = {"agent": "the agent's name", "fingerprint": "SHA-256 of the public key"}
 _MEMBERS = "the members, principal first: type, id and what became of each"
 
+_STEP = {"step": "its id", "tool": "its tool", "attempt": "which try of it, from 1"}
+_BOUND = {
+    "approval": "the key of the asking",
+    "digest": "the digest of the plan that it is bound to",
+    "step_sha256": "SHA-256 of the canonical step that it is bound to",
+}
+_WHY = {
+    "authority": "why it was allowed: owner, admin, or agent for its owner",
+    "reason": "the typed reason, empty where none was asked for",
+}
+_WINDOW = {"step": "the step whose window it is", "closes_at": "when it closes", "since": "from when on this was so"}
+
 _EVENTS = (
     # -- What agents did ----------------------------------------------------------------------------------------
     Event("group_opened", "A call was announced or began; it has not landed.", _CALL),
@@ -103,6 +119,64 @@ _EVENTS = (
     Event("plan_refused", "A plan was proposed and refused; it is kept.", _PLAN),
     Event("agent_key_registered", "A public key was registered for an agent to sign with.", _KEY),
     Event("agent_key_withdrawn", "A public key was withdrawn; no new plan is verified with it.", _KEY),
+    # -- What agents carried out --------------------------------------------------------------------------------
+    Event(
+        "execution_started",
+        "An accepted plan began to be carried out.",
+        {"plan": "its key", "saga": "the saga's name", "digest": "SHA-256 of the canonical plan", "steps": "how many"},
+    ),
+    Event(
+        "step_begun",
+        "A step was let begin.",
+        {
+            **_STEP,
+            "due_at": "until when it may take, as declared; empty where nothing bounds it",
+            "undo_expires_at": "until when it can be undone, as declared; empty where it declares no window",
+            "reserved": "what it reserves of the mandate, in euros",
+        },
+    ),
+    Event(
+        "step_refused",
+        "A step was not let begin, or a decision not taken.",
+        {
+            "step": "its id",
+            "refusal": "why, as the code of the refusal",
+            "said": "why, in words",
+            "window": "the step whose undo window closes next, empty where none is open",
+            "closes_at": "when it closes",
+            "digest": "the digest that the execution is bound to",
+            "presented": "the digest that was presented or found; empty where it is not about that",
+        },
+    ),
+    Event(
+        "step_completed",
+        "A step was reported to be completed.",
+        {
+            **_STEP,
+            "group": "the action that holds what it wrote, empty where it wrote nothing",
+            "spent": "in euros by the agent's word, empty where it did not say",
+            "late": "true where it took longer than declared",
+        },
+    ),
+    Event("step_failed", "The agent says that a step failed.", {**_STEP, "reason": "its words"}),
+    Event(
+        "approval_asked",
+        "A step waits for a person.",
+        {**_STEP, **_BOUND, "deadline": "until when a decision counts; empty where nothing bounds it"},
+    ),
+    Event("approval_given", "A person approved a step.", {**_STEP, **_BOUND, **_WHY}),
+    Event("approval_declined", "A person declined a step.", {**_STEP, **_BOUND, **_WHY}),
+    Event("execution_perishing", "An undo window is about to close before the pivot has begun.", _WINDOW),
+    Event("execution_unrecoverable", "An undo window has closed before the pivot has begun.", _WINDOW),
+    Event(
+        "rollback_asked", "An execution is to be rolled back.", {**_WHY, "steps": "how many completed steps there are"}
+    ),
+    Event(
+        "step_undone",
+        "A rollback came to a step: what it asked for, and what that came to.",
+        {**_STEP, "group": "the action, empty where the step wrote nothing", "detail": "what else is known of it"},
+    ),
+    Event("execution_ended", "An execution came to its end.", {"saga": "the saga's name"}),
     # -- What people took back ----------------------------------------------------------------------------------
     Event(
         "COMPENSATE",

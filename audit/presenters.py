@@ -69,6 +69,23 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "purge_held": lambda _w: _("{actor} could not purge what the revocation of {target} keeps in the trash: {why}."),
     "plan_accepted": lambda _w: _("{actor} proposed the plan {saga}: accepted ({signature}, {warnings} warnings)."),
     "plan_refused": lambda _w: _("{actor} proposed a plan ({saga}): refused by {rules}; it is kept."),
+    "execution_started": lambda _w: _("{actor} began to carry out the plan {saga}, {steps} steps."),
+    "step_begun": lambda _w: _("{actor} began step {step} ({tool}); {reserved} EUR are reserved."),
+    "step_refused": lambda _w: _("{actor} was refused step {step} ({refusal}): “{said}”."),
+    "step_completed": lambda _w: _("{actor} says that step {step} ({tool}) is completed (late: {late})."),
+    "step_failed": lambda _w: _("{actor} says that step {step} ({tool}) failed."),
+    "approval_asked": lambda _w: _("{actor} asked a person to approve step {step} ({tool}) by {deadline}."),
+    "approval_given": lambda _w: _("{actor} approved step {step} ({tool})."),
+    "approval_declined": lambda _w: _("{actor} declined step {step} ({tool})."),
+    "execution_perishing": lambda _w: _(
+        "{actor} found the undo window of step {step} about to close, at {closes_at}, before the pivot."
+    ),
+    "execution_unrecoverable": lambda _w: _(
+        "{actor} found the undo window of step {step} closed, since {closes_at}, before the pivot."
+    ),
+    "rollback_asked": lambda _w: _("{actor} had {target} rolled back: {steps} steps were completed."),
+    "step_undone": lambda _w: _("{actor} had step {step} ({tool}) taken back. Outcome: {outcome}."),
+    "execution_ended": lambda _w: _("{actor} brought {target} to its end: {outcome}."),
     "agent_key_registered": lambda _w: _("{actor} registered a key for the agent {agent} to sign with."),
     "agent_key_withdrawn": lambda _w: _("{actor} withdrew a key of the agent {agent}."),
     "asked_again": lambda _w: _("{actor} had {system} asked once more about {target}."),

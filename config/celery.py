@@ -28,6 +28,7 @@ app.conf.update(
         "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
         "carry what is due to targets": {"task": "sideeffects.carry_out", "schedule": 5.0},
         "flag what is unresolved for too long": {"task": "sideeffects.flag_stale", "schedule": 60.0},
+        "watch the undo windows of executions": {"task": "plans.sweep_executions", "schedule": 10.0},
         "announce and purge what has lain in the trash until its date": {
             "task": "sideeffects.purge",
             "schedule": 300.0,

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -16,7 +15,7 @@ from audit import queries as audit_queries
 from audit import triggers
 from config import env
 from config.celery import app
-from config.forms import DEMO_MAIL
+from config.forms import demo_people
 from config.templatetags.takeback import span
 from sideeffects.actors import ADMIN
 from sideeffects.models import AgentToken, Group, Heartbeat, MemberOutcome, Role, ToolVersion
@@ -178,8 +177,7 @@ def tokens(now: datetime) -> Found:
 
 def demo(_now: datetime) -> Found:
     """Have made-up people in the demonstration only, and the demonstration on this machine only."""
-    people = get_user_model().objects.filter(email__endswith=DEMO_MAIL, is_active=True)
-    names = sorted(people.values_list("username", flat=True))
+    names = sorted(person.get_username() for person in demo_people())
     if names and not settings.DEMO:
         return State.NEEDS_A_PERSON, f"made-up people among real ones, kept out: {_some(names)}. Close their accounts"
     elsewhere = sorted(set(settings.ALLOWED_HOSTS) - {"localhost", "127.0.0.1", "[::1]"})

@@ -10,7 +10,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 
 from config import demo_targets
-from config.forms import DEMO_MAIL
+from config.forms import DEMO_MAIL, demo_people, mail_field
 from plans import examples, queries
 from plans.models import PlanSubmission
 from plans.services.submit import submit
@@ -70,11 +70,15 @@ def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
 
 def close() -> None:
     """Close the accounts of made-up people: outside the demonstration no password, session or token opens them."""
-    get_user_model().objects.filter(email__endswith=DEMO_MAIL, is_active=True).update(is_active=False)
+    demo_people().update(is_active=False)
 
 
 def _person(name: str, role: str, *, now: datetime) -> Any:
-    person, _ = get_user_model().objects.get_or_create(username=name, email=f"{name}{DEMO_MAIL}")
+    model = get_user_model()
+    named: dict[str, Any] = {model.USERNAME_FIELD: name} | {
+        mail_field(): f"{name}{DEMO_MAIL}"
+    }  # one field where people log in by mail
+    person, _ = model._default_manager.get_or_create(**named)
     if role and not Role.objects.filter(user=person, role=role).exists():
         roles.grant(user=person, role=role, by=actors.system("demo"), now=now)
     return person

@@ -22,8 +22,11 @@ from audit.filters import BadFilterError
 from audit.held import UnusableCheckpointError
 from audit.merkle import NoSuchProofError
 from config.problems import members_of
+from plans import courses
+from plans import policies as plan_policies
+from plans.core import gates, lifecycle
+from plans.services import complete, decide, rollback, start, submit
 from plans.services import keys as plan_keys
-from plans.services import submit
 from sideeffects import policies
 from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
@@ -32,6 +35,7 @@ from sideeffects.declarations import NotCanonicalError
 from sideeffects.services import (
     again,
     attest,
+    clashes,
     execute,
     keys,
     land,
@@ -125,6 +129,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(503, _t("Busy just now"), retry.BusyError),
     **_ours(409, _t("Nothing in the trash"), restore.NothingInTrashError),
     **_ours(409, _t("Purged: gone for good"), restore.PurgedError),
+    **_ours(409, _t("Something stands in the way"), clashes.RestoreClashError),
     **_ours(409, _t("No checkpoint covers this yet"), NotCoveredError),
     **_ours(409, _t("The proof cannot be made"), NoSuchProofError),
     **_ours(422, _t("The checkpoint proves nothing"), UnusableCheckpointError),
@@ -149,6 +154,28 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(422, _t("Such a token cannot be made"), tokens.BadTokenRequestError),
     **_ours(422, _t("The plan is refused"), submit.PlanRefusedError),
     **_ours(413, _t("The plan is too large"), submit.PlanTooLargeError),
+    # Executions: the gates, and what a person may still decide
+    **_ours(403, _t("For agents only"), plan_policies.ForAgentsOnlyError),
+    **_ours(409, _t("The plan was refused"), start.PlanNotAcceptedError),
+    **_ours(409, _t("The mandate has ended"), start.PlanExpiredError, gates.MandateExpiredError),
+    **_ours(409, _t("The plan has changed"), courses.PlanChangedError),
+    **_ours(409, _t("The step may not begin"), gates.GateClosedError),
+    **_ours(409, _t("The step has begun already"), gates.AlreadyBegunError),
+    **_ours(409, _t("Another step comes first"), gates.OutOfOrderError),
+    **_ours(409, _t("The mandate does not cover it"), gates.OverMandateError),
+    **_ours(409, _t("Blocked: a step took too long"), gates.StepOverdueError),
+    **_ours(409, _t("Blocked: an undo window could close"), gates.WindowWouldLapseError),
+    **_ours(409, _t("Blocked: an undo window has closed"), gates.WindowLapsedError),
+    **_ours(409, _t("Not possible now"), lifecycle.ExecutionStateError),
+    **_ours(409, _t("The step is not running"), complete.StepNotRunningError),
+    **_ours(409, _t("A person decides this step"), complete.StepForPersonError),
+    **_ours(422, _t("What the step wrote is missing"), complete.EffectsMissingError),
+    **_ours(409, _t("Nothing waits for a decision"), decide.NotWaitingError),
+    **_ours(409, _t("Decided already"), decide.AlreadyDecidedError),
+    **_ours(409, _t("Asked anew since"), decide.ApprovalSupersededError),
+    **_ours(409, _t("Too late to decide"), decide.DeadlinePassedError),
+    **_ours(409, _t("The pivot is crossed"), rollback.PivotCrossedError),
+    **_ours(409, _t("The pivot is running"), rollback.PivotRunningError),
     **_ours(403, _t("For admins only"), plan_keys.KeysNotYoursToChangeError),
     **_ours(404, _t("No such key"), plan_keys.NoSuchKeyError),
     **_ours(422, _t("This is no key to sign with"), plan_keys.BadKeyError),

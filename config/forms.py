@@ -3,8 +3,10 @@
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 DEMO_MAIL = "@demo.takeback.invalid"  # the mark of a made-up person; `.invalid` can be nobody's address
@@ -21,7 +23,20 @@ def may_enter(request: HttpRequest) -> bool:
 
 def is_demo(user: Any) -> bool:
     """Say whether the person is made up for the demonstration."""
-    return str(getattr(user, "email", "")).endswith(DEMO_MAIL)
+    return str(getattr(user, mail_field(), "")).endswith(DEMO_MAIL)
+
+
+def mail_field() -> str:
+    """Return what the user model calls the mail address; where it has none, the log-in name holds the mark."""
+    model = get_user_model()
+    name = model.get_email_field_name()
+    return name if name in {field.name for field in model._meta.fields} else model.USERNAME_FIELD
+
+
+def demo_people() -> QuerySet[Any]:
+    """Return the made-up people whose accounts are open."""
+    people = get_user_model()._default_manager
+    return people.filter(**{f"{mail_field()}__endswith": DEMO_MAIL}, is_active=True)
 
 
 class LogInForm(AuthenticationForm):

@@ -123,9 +123,13 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # in memory there is no WAL and no second writer
+else:
+    # psycopg binds values on the client in Python, byte by byte; the server takes them as they are.
+    DATABASES["default"]["OPTIONS"] = {"server_side_binding": True}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- People -------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = env.text("TAKEBACK_USER_MODEL", "auth.User")  # an app of TAKEBACK_APPS may bring one of its own
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

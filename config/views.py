@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from config import errors, glossary
-from config.forms import DEMO_MAIL, LogInForm, may_enter
+from config.forms import LogInForm, demo_people, may_enter
 
 
 class ApiDocs(SpectacularSwaggerSplitView):
@@ -48,12 +48,12 @@ def enter(request: HttpRequest) -> HttpResponse:
     """Sign in as a made-up person without a password; elsewhere than in the demonstration there is no such page."""
     if not may_enter(request):
         raise Http404
-    people = get_user_model().objects.filter(email__endswith=DEMO_MAIL, is_active=True, is_superuser=False)
+    people = demo_people().filter(is_superuser=False)
     if request.method != "POST":
         return render(
             request, "registration/enter.html", {"people": people.prefetch_related("takeback_roles").order_by("pk")}
         )
-    chosen = get_object_or_404(people, username=request.POST.get("person", ""))
+    chosen = get_object_or_404(people, **{get_user_model().USERNAME_FIELD: request.POST.get("person", "")})
     login(request, chosen, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("actions")
 

@@ -1,6 +1,6 @@
-"""Which plans are there, and which keys? Read only."""
+"""Which plans, keys and executions are there? Read only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -8,10 +8,12 @@ from django.db.models import QuerySet
 
 from plans import policies
 from plans.core.verdict import Verdict, validate
-from plans.models import AgentKey, PlanSubmission
+from plans.models import AgentKey, Execution, PlanSubmission
 from sideeffects.actors import Actor
+from sideeffects.models import ToolVersion
 from sideeffects.people import PAGE, Page
 from sideeffects.policies import NotFoundError
+from sideeffects.tools import REGISTRY
 
 
 def listed(by: Actor) -> QuerySet[PlanSubmission]:
@@ -52,3 +54,25 @@ def keys_in_use() -> Mapping[str, Sequence[bytes]]:
     for name, key in AgentKey.objects.filter(withdrawn_at=None).values_list("agent__name", "public_key"):
         found.setdefault(name, []).append(bytes(key))
     return found
+
+
+def human_tools(tools: Collection[str]) -> set[str]:
+    """Return which of these tools are registered as a person's: their steps wait for one."""
+    own = {name for name in tools if name in REGISTRY}
+    rows = ToolVersion.objects.filter(tool__name__in=set(tools) - own).order_by("number")
+    newest: dict[str, Any] = dict(rows.values_list("tool__name", "contract"))
+    declared = {name for name, contract in newest.items() if contract.get("human")}
+    return declared | {name for name in own if REGISTRY[name].contract.human}
+
+
+def executions(by: Actor) -> QuerySet[Execution]:
+    """Return the executions that an actor may see, newest first."""
+    return policies.visible_executions(by).select_related("plan", "owner", "agent").order_by("-pk")
+
+
+def execution(*, key: UUID, by: Actor) -> Execution:
+    """Return one execution; raises NotFoundError."""
+    row = executions(by).filter(pk=key).first()
+    if row is None:
+        raise NotFoundError("execution", str(key))
+    return row

@@ -3,6 +3,7 @@
 from typing import Any
 
 import django_filters as df
+from django.contrib.auth import get_user_model
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
@@ -30,7 +31,7 @@ class GroupFilter(df.FilterSet):  # type: ignore[misc]  # (django-filter ships n
     state = _one_of(GroupState, _("State of the call"))
     tool = _text("tool", _("Tool"))
     agent = _text("agent__name", _("Agent"))
-    owner = _text("owner__username", _("Owner"))
+    owner = _text(f"owner__{get_user_model().USERNAME_FIELD}", _("Owner"))
     conversation = _text("conversation", _("Conversation"))
     run = _text("run", _("Run"))
     conflict = df.ChoiceFilter(

@@ -13,19 +13,21 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from audit.inert import shows_nothing, visible
+from sideeffects import people
 from sideeffects.actors import SCOPES
 from sideeffects.models import Role
 from sideeffects.requested import Asking
 from sideeffects.services.attest import Reason
 
 LONGEST_DAYS = 3650
+LONGEST_NAME = 254  # of a person, where people log in by their mail address
 
 
 class TokenForm(forms.Form):
     """A new token: which agent acts for whom, what it may, how long."""
 
     agent = forms.CharField(label=_("Agent"), max_length=100, help_text=_("Its name; a new name registers an agent."))
-    owner = forms.CharField(label=_("Acts for"), max_length=150, help_text=_("Name of the person."))
+    owner = forms.CharField(label=_("Acts for"), max_length=LONGEST_NAME, help_text=_("Name of the person."))
     name = forms.CharField(label=_("What it is for"), max_length=100, required=False)
     scopes = forms.MultipleChoiceField(
         label=_("It may"), choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple
@@ -41,8 +43,8 @@ class TokenForm(forms.Form):
 
     def clean_owner(self) -> Any:
         """Return the person of that name."""
-        person = get_user_model().objects.filter(username=self.cleaned_data["owner"], is_active=True).first()
-        if person is None:
+        person = people.named(self.cleaned_data["owner"])
+        if person is None or not person.is_active:
             raise forms.ValidationError(_("There is no such person."))
         return person
 
@@ -56,7 +58,7 @@ class TokenForm(forms.Form):
 class RoleForm(forms.Form):
     """A role to give or to take."""
 
-    person = forms.ModelChoiceField(queryset=get_user_model().objects.all())
+    person = forms.ModelChoiceField(queryset=get_user_model()._default_manager.all())
     role = forms.ChoiceField(choices=Role.Name.choices)
     do = forms.ChoiceField(choices=[("grant", "grant"), ("withdraw", "withdraw")])
 
@@ -70,8 +72,16 @@ class TokenListForm(forms.Form):
 class PeopleListForm(forms.Form):
     """Which people, and where in their list."""
 
-    q = forms.CharField(label=_("Search"), max_length=150, required=False)
-    before = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    q = forms.CharField(label=_("Search"), max_length=LONGEST_NAME, required=False)
+    before = forms.CharField(required=False)
+
+    def clean_before(self) -> Any:
+        """Return a key as the user model has them: a number, a UUID or whatever it is."""
+        said = self.cleaned_data["before"]
+        key = get_user_model()._meta.pk.clean(said, None) if said else None
+        if isinstance(key, int) and key < 1:
+            raise forms.ValidationError(_("This is no place in this list."))
+        return key
 
 
 class ReasonForm(forms.Form):

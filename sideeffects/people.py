@@ -19,6 +19,12 @@ class Page:
     before: Any = None
 
 
+def named(name: str) -> Any:
+    """Return the person who logs in under this name, or None; whatever the user model calls the name."""
+    model = get_user_model()
+    return model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
+
+
 def tokens(*, before: Any = None, owner: Any = None, size: int = PAGE) -> Page:
     """Return tokens, newest first: everyone's, or those that act for `owner`."""
     rows = AgentToken.objects.select_related("agent", "owner").order_by("-pk")
@@ -29,9 +35,10 @@ def tokens(*, before: Any = None, owner: Any = None, size: int = PAGE) -> Page:
 
 def everyone(*, search: str = "", before: Any = None, size: int = PAGE) -> Page:
     """Return people with their roles, newest first, those whose name holds `search`."""
-    rows = get_user_model().objects.prefetch_related("takeback_roles").order_by("-pk")
+    model = get_user_model()
+    rows = model._default_manager.prefetch_related("takeback_roles").order_by("-pk")
     if search:
-        rows = rows.filter(username__icontains=search)
+        rows = rows.filter(**{f"{model.USERNAME_FIELD}__icontains": search})
     return _page(rows.filter(pk__lt=before) if before else rows, size)
 
 

@@ -90,28 +90,33 @@ def visible_groups(by: Actor) -> "QuerySet[Group]":
     return own if by.token is None else own.filter(agent=by.token.agent_id)
 
 
-def check_may_record(by: Actor) -> None:
-    """Let through agents with the scope `record`, and the system on an owner's behalf; raises ScopeMissingError."""
-    if by.token is not None and "record" not in by.token.scopes:
+def check_may_record(by: Actor, *, executing: bool = False) -> None:
+    """Let through agents with the scope `record`, and the system on an owner's behalf; raises ScopeMissingError.
+
+    `executing`: what a step of an execution did is recorded by whoever may execute it.
+    """
+    scopes = {"record", "execute"} if executing else {"record"}
+    if by.token is not None and not scopes & set(by.token.scopes):
         raise ScopeMissingError("record")
 
 
-def check_may_report_on(by: Actor, group: Group) -> None:
+def check_may_report_on(by: Actor, group: Group, *, executing: bool = False) -> None:
     """Let through the agent that opened the group, for its owner; raises NotFoundError, ScopeMissingError."""
     if by.token is None or not by.owns(group.owner_id) or by.token.agent_id != group.agent_id:
         raise NotFoundError("group", str(group.pk))
-    check_may_record(by)
+    check_may_record(by, executing=executing)
 
 
-def check_may_revoke(by: Actor, group: Group, *, reason: str) -> Authority:
+def check_may_revoke(by: Actor, group: Group, *, reason: str, rollback: bool = False) -> Authority:
     """Return the authority on which a revoke of this group rests.
 
     Raises NotFoundError (not theirs), ScopeMissingError (agent), ReasonRequiredError (admin on another's).
+    `rollback`: whoever may execute a plan may have it rolled back, as it promised.
     """
     if by.token is not None:
         if not by.owns(group.owner_id) or by.token.agent_id != group.agent_id:
             raise NotFoundError("group", str(group.pk))
-        if "revoke-own" not in by.token.scopes:
+        if not {"revoke-own", *(["execute"] if rollback else [])} & set(by.token.scopes):
             raise ScopeMissingError("revoke-own")
         return Authority.AGENT
     return _persons_authority(by, group, reason=reason)
@@ -157,8 +162,11 @@ def check_may_manage(by: Actor, action: str) -> None:
 
 
 def window_is_closed(by: Actor, effect: Effect, *, now: datetime) -> bool:
-    """Say whether the declared undo window is over, so that only an admin may still ask the target."""
-    return effect.undo_expires_at is not None and effect.undo_expires_at <= now and not by.is_admin
+    """Say whether the declared undo window is over, so that only an admin may still ask the target.
+
+    Its last instant is still inside, as in a plan: a window as long as what it has to outlast is long enough.
+    """
+    return effect.undo_expires_at is not None and effect.undo_expires_at < now and not by.is_admin
 
 
 def may_decide(by: Actor, group: Group) -> bool:

@@ -153,7 +153,7 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
     back = ExpressionWrapper(Q(restored_at__isnull=False), output_field=BooleanField())
     askable = ExpressionWrapper(Q(target__registered_at__isnull=False), output_field=BooleanField())
-    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lte=Now()), output_field=BooleanField())
+    over = ExpressionWrapper(Q(undo_expires_at__isnull=False, undo_expires_at__lt=Now()), output_field=BooleanField())
     alike = Effect.objects.filter(group__in=groups).annotate(back=back, asked=askable, over=over)
     kinds = alike.values("group", "type", "operation", "revoke_class", "state", "back", "reason", "asked", "over")
     for one in (
@@ -240,9 +240,18 @@ def by_conversation(rows: Sequence[GroupRows]) -> dict[str, list[GroupRows]]:
 
 def restorable(group: Group) -> int:
     """Return how many members a restore of this group would bring back: its newest revocation's."""
+    return _returning(group).count()
+
+
+def restorable_of(group: Group) -> list[Effect]:
+    """Return the members that a restore of this group would bring back, in their order."""
+    return list(_returning(group).order_by("position"))
+
+
+def _returning(group: Group) -> QuerySet[Effect]:
     rows = Effect.objects.filter(group=group, state=EffectState.REVOKED)
     newest = rows.order_by("-revocation_id").values("revocation_id")[:1]
-    return rows.filter(revocation_id__in=newest).count()
+    return rows.filter(revocation_id__in=newest)
 
 
 def outcomes_of(revocation: Revocation) -> dict[str, int]:

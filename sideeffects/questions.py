@@ -11,7 +11,10 @@ from django.utils.translation import ngettext
 
 from sideeffects import offers, policies, queries
 from sideeffects.presenters import GroupView, date_text, moment_text
+from sideeffects.services.clashes import Clash
 from sideeffects.transitions import EffectState, GroupState, Operation, RevokeClass
+
+CLASHES = 20  # named on a page
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Question:
     why: str = ""
     here: int = 0
     asked: Sequence[str] = ()
+    clashes: Sequence[Clash] = ()
+    more_clashes: int = 0
 
     @property
     def asks(self) -> int:
@@ -121,8 +126,11 @@ def _why_not_revoke(view: GroupView, reach: offers.Reach) -> str:
     return " ".join(offer.why for offer in offers.offers_of(view) if offer.why) or _("Nothing can be taken back.")
 
 
-def before_restore(view: GroupView) -> Question:
-    """Return what a restore by this person would do now; it belongs to the newest revocation that removed something."""
+def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
+    """Return what a restore by this person would do now; it belongs to the newest revocation that removed something.
+
+    `clashes`: what stands in the way of it, found beforehand.
+    """
     reach = offers.reach_of(view)
     back = queries.restorable(view.group)
     lines = [
@@ -136,6 +144,11 @@ def before_restore(view: GroupView) -> Question:
         ),
         Line(reach.none, _("not revocable"), _("Never taken back, so nothing to restore.")),
     ]
-    can = bool(back) and policies.may_decide(view.by, view.group)
-    why = "" if can else _("Nothing of this action is in the trash that you could restore.")
-    return Question([line for line in lines if line.count], back, can, why)
+    may = bool(back) and policies.may_decide(view.by, view.group)
+    why = "" if may else _("Nothing of this action is in the trash that you could restore.")
+    if may and clashes:
+        why = _("All come back or none. As long as something stands in the way, nothing would be restored.")
+    shown = [line for line in lines if line.count]
+    return Question(
+        shown, back, may and not clashes, why, clashes=clashes[:CLASHES], more_clashes=len(clashes[CLASHES:])
+    )

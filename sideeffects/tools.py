@@ -23,7 +23,8 @@ class Contract:
     `sideeffects.compensations`; `status` is the path at which the object itself can be read, e.g. `/contacts/{id}`.
     `stale_minutes`: how long one of its requests or calls may stay unresolved. `undo_minutes`: the undo window of what
     it writes, from the landing on, where the call declares none.
-    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens.
+    `title` is a template over `{arguments.…}`. `blocked` tools are refused before anything happens. A step of a plan
+    whose tool is `human` waits for a person's decision.
     """
 
     revoke_class: RevokeClass
@@ -35,10 +36,12 @@ class Contract:
     status: str = ""
     stale_minutes: int | None = None
     undo_minutes: int | None = None
+    human: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the members that are kept, compared and shown."""
-        return {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        members = {**asdict(self), "revoke_class": self.revoke_class.value, "compensations": dict(self.compensations)}
+        return members if self.human else {name: value for name, value in members.items() if name != "human"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Contract":
@@ -99,6 +102,10 @@ class _Titles(string.Formatter):
         if format_spec:
             raise ValueError(format_spec)
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class ToolRefusesError(Exception):
+    """A tool does not do what it is asked; its words are this program's own and are shown."""
 
 
 class RowsNotThereError(Exception):

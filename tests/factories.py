@@ -31,7 +31,10 @@ _hashed = cache(make_password)  # hashing is slow on purpose; once is enough
 
 def user(name: str, *, role: str = "") -> Any:
     """Return the person of this name, made on first use, with at most one role."""
-    row, created = get_user_model().objects.get_or_create(username=name)
+    model = get_user_model()
+    by_mail = model.get_email_field_name() == model.USERNAME_FIELD
+    named: dict[str, Any] = {model.USERNAME_FIELD: f"{name}@example.org" if by_mail else name}
+    row, created = model._default_manager.get_or_create(**named)
     if created:
         row.password = _hashed(PASSWORD)
         row.save()

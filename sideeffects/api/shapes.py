@@ -99,7 +99,7 @@ class GroupSerializer(Shape):
     tool = serializers.CharField(source="group.tool")
     tool_version = serializers.CharField(source="group.version_number", allow_null=True)
     source = one_of(Group.Source, source="group.source")  # type: ignore[assignment]  # (a member, not the option)
-    owner = serializers.CharField(source="group.owner.username")
+    owner = serializers.CharField(source="group.owner.get_username")
     agent = serializers.SerializerMethodField()
     conversation = serializers.CharField(source="group.conversation")
     run = serializers.CharField(source="group.run")

@@ -1,6 +1,6 @@
 """What is asked of targets, every try at it, and every word that came back. The row is the queue."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -172,7 +172,12 @@ class Callback(models.Model):
 class Notice(models.Model):
     """Something that a person should hear of by mail; the row is the queue of the mails."""
 
-    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="notices")
+    # About an action, or about something else of an owner's that `about` names in this system's words.
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, null=True, blank=True, related_name="notices")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    about = models.CharField(max_length=200, blank=True)
     request = models.ForeignKey(Request, on_delete=models.PROTECT, null=True, blank=True, related_name="notices")
     kind = models.CharField(max_length=16)
     detail = models.CharField(max_length=500, blank=True)
@@ -183,9 +188,19 @@ class Notice(models.Model):
     class Meta:
         ordering: ClassVar = ["id"]
         indexes: ClassVar = [models.Index(fields=["id"], name="notice_unsent", condition=Q(sent_at__isnull=True))]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(group__isnull=False) | (Q(owner__isnull=False) & ~Q(about="")), name="notice_is_about"
+            )
+        ]
 
     def __str__(self) -> str:
-        return f"{self.kind} in {self.group_id}"
+        return f"{self.kind} in {self.group_id or self.about}"
+
+    @property
+    def recipient(self) -> Any:
+        """Return the owner that it is about."""
+        return self.owner if self.group is None else self.group.owner
 
 
 class SigningKey(models.Model):

@@ -96,7 +96,8 @@ def _with_what_they_share(rows: list[Request], target: Target) -> list[Request]:
     unknown = {row.tool_version_id for row in rows} - _versions.keys()
     if unknown:
         _versions.update(ToolVersion.objects.select_related("tool").in_bulk(unknown))
-    people = get_user_model().objects.in_bulk({row.user_id for row in rows} | {_group(row).owner_id for row in rows})
+    wanted = {row.user_id for row in rows} | {_group(row).owner_id for row in rows}
+    people = get_user_model()._default_manager.in_bulk(wanted)
     agents = Agent.objects.in_bulk({row.agent_id for row in rows if row.agent_id})
     for row in rows:
         row.target, row.tool_version, row.user = target, _versions[row.tool_version_id], people[row.user_id]
@@ -130,6 +131,8 @@ def _taken(rows: Sequence[Request], key: SigningKey, *, now: datetime) -> list[C
 
 def _close_crashed(rows: Sequence[Request], *, now: datetime) -> None:
     """Take a send whose process is gone for what it is: it may have arrived. The status is asked first where it can."""
+    if not rows:
+        return
     open_ = Attempt.objects.filter(request__in=rows, ended_at=None, purpose=Purpose.SEND)
     crashed = set(open_.values_list("request_id", flat=True))
     open_.update(ended_at=now, kind="no answer", detail=ENDED)

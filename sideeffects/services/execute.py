@@ -16,7 +16,7 @@ from sideeffects.services.declare import version_of
 from sideeffects.services.hold import Held
 from sideeffects.services.land import Recorded, end, settle
 from sideeffects.services.retry import BusyError, retried
-from sideeffects.tools import Call, RegisteredTool, RowsNotThereError
+from sideeffects.tools import Call, RegisteredTool, RowsNotThereError, ToolRefusesError
 from sideeffects.transitions import GroupState
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def _run(
         raise
     except Exception as error:  # noqa: BLE001  (whatever a tool raises, nothing of it stays and its text is not trusted)
         logger.error("%s failed with %s", tool.name, type(error).__name__)  # noqa: TRY400  (its text may hold arguments)
-        why = str(error) if isinstance(error, (RowsNotThereError, BusyError)) else ""
+        why = str(error) if isinstance(error, (RowsNotThereError, ToolRefusesError, BusyError)) else ""
         with transaction.atomic():
             reason = why or f"{tool.name} raised {type(error).__name__}"
             end(_still_mine(group), "fail", reason=reason, by=by, now=now)

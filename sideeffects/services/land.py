@@ -83,13 +83,14 @@ def classified(effects: Sequence[Declared], contract: Contract | None, target: T
     return result
 
 
-def land(*, group: UUID, effects: Sequence[Declared], by: Actor, now: datetime) -> Recorded:
+def land(*, group: UUID, effects: Sequence[Declared], by: Actor, now: datetime, executing: bool = False) -> Recorded:
     """Land an open or lost call with what it declares; a landed one is compared (replay or conflict).
 
-    Raises NotFoundError, NotReportedError, TransitionError. Writes `group_landed` or `declaration_differed`.
+    `executing`: as a step of an execution. Raises NotFoundError, NotReportedError, TransitionError. Writes
+    `group_landed` or `declaration_differed`.
     """
     with transaction.atomic():
-        row = _locked(group, by=by)
+        row = _locked(group, by=by, executing=executing)
         version = row.tool_version
         contract = Contract.from_json(version.contract) if version else None
         new = classified(effects, contract, version.target if version else None)
@@ -108,11 +109,11 @@ def lose(*, group: UUID, reason: str, by: Actor, now: datetime) -> Group:
         return end(_locked(group, by=by), "lose", reason=reason, by=by, now=now)
 
 
-def _locked(group: UUID, *, by: Actor) -> Group:
+def _locked(group: UUID, *, by: Actor, executing: bool = False) -> Group:
     row = Group.objects.select_for_update(of=("self",)).select_related("owner").filter(pk=group).first()
     if row is None:
         raise policies.NotFoundError("group", str(group))
-    policies.check_may_report_on(by, row)
+    policies.check_may_report_on(by, row, executing=executing)
     if row.source == Group.Source.EXECUTED:
         raise NotReportedError(row)
     return row

@@ -36,7 +36,7 @@ def send(*, by: Actor, now: datetime) -> int:
     admins = list(get_user_model().objects.filter(takeback_roles__role=ADMIN, is_active=True))
     mails: dict[Any, list[Notice]] = defaultdict(list)
     for notice in notices:
-        for person in {notice.group.owner, *(() if notice.kind in OWNERS_ONLY else admins)}:
+        for person in {notice.recipient, *(() if notice.kind in OWNERS_ONLY else admins)}:
             if person.is_active and _address(person):
                 mails[person].append(notice)
     failed = {notice.pk for person, own in mails.items() if not _mailed(person, own, by=by) for notice in own}
@@ -55,7 +55,7 @@ def _claim(*, now: datetime) -> list[Notice]:
         rows = (
             Notice.objects.select_for_update(of=("self",), skip_locked=True).filter(free, sent_at=None).order_by("pk")
         )
-        found = list(rows.select_related("group__owner", "request__target", "request__effect")[:GO])
+        found = list(rows.select_related("group__owner", "owner", "request__target", "request__effect")[:GO])
         Notice.objects.filter(pk__in=[row.pk for row in found]).update(lease_until=now + LEASE)
     return found
 
@@ -81,5 +81,6 @@ def _text(notices: Sequence[Notice]) -> str:
 def _line(notice: Notice) -> str:
     """Return one line: what, where, and how it stands; nothing of it is the agent's words."""
     row = notice.request
-    what = f"{row.effect.type} {row.effect.object_id} ({row.target.name})" if row else notice.group.tool
+    what = f"{row.effect.type} {row.effect.object_id} ({row.target.name})" if row else notice.about
+    what = what or (notice.group.tool if notice.group else "")
     return f"- {notice.kind}: {visible(what)}" + (f": {visible(notice.detail)}" if notice.detail else "")

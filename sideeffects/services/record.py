@@ -180,7 +180,7 @@ def record(
     NotReportedError. A differing declaration is kept and returned as `conflict`, never raised here, so that it is
     committed.
     """
-    policies.check_may_record(by)
+    policies.check_may_record(by, executing=source == Source.REPORTED and bool(call.execution))
     key = key_of(call, owner=owner, by=by)
     with transaction.atomic():
         version = version_of(call.tool, by=by, now=now)

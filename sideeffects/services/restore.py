@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from audit import log
 from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
-from sideeffects.services import refuse, since
+from sideeffects.services import clashes, refuse
 from sideeffects.services.answers import Answer, MemberAnswer, Result
 from sideeffects.services.decided import revoked_piece
 from sideeffects.services.retry import retried
@@ -37,7 +37,7 @@ class PurgedError(Exception):
         super().__init__("Purged: what this revocation removed left the trash for good, and nothing brings it back.")
 
 
-REFUSALS = (*policies.REFUSALS, NothingInTrashError, PurgedError, since.EditedSinceError, local.MembersFailedError)
+REFUSALS = (*policies.REFUSALS, NothingInTrashError, PurgedError, clashes.RestoreClashError, local.MembersFailedError)
 
 
 @dataclass
@@ -63,17 +63,26 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
     What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
     is restored already is answered as it is. What had been deleted before that revocation stays deleted (T1); ids are
     the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, PurgedError, EditedSinceError, MembersFailedError (nothing half restored). Writes `restored`,
-    or `restore_refused` after the rollback.
+    NothingInTrashError, PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored).
+    Writes `restored`, or `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
         try:
             results.append(Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip()))))
         except REFUSALS as error:
-            results.append(Result(key, refusal=error))
+            results.append(Result(key, refusal=_explained(key, error)))
     refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
     return results
+
+
+def _explained(key: UUID, error: Exception) -> Exception:
+    """Return the clash where a write ran into one that came up after the look for clashes, else the error itself."""
+    if not isinstance(error.__cause__, IntegrityError):
+        return error
+    group = Group.objects.select_related("owner").get(pk=key)
+    found = clashes.before(group)
+    return clashes.RestoreClashError(group, found) if found else error
 
 
 def _restored(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
@@ -86,10 +95,11 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     removed = decided.removed
     if not removed:
         return _answer(decided, already=True)
+    if found := clashes.of(removed, owner=decided.group.owner, lock=True):
+        raise clashes.RestoreClashError(decided.group, found)
     pieces = [revoked_piece(effect, decided.group.owner) for effect in removed]
     rows = local.Rows(pieces, locked=True)
     rows.read(pieces)
-    since.check_unedited_in_trash(decided.group, pieces, rows, by=by)
     rows.give_back(pieces, by=str(by.party), now=now)
     for effect in removed:
         effect.state = effect_after(EffectState(effect.state), "restore")

@@ -75,6 +75,11 @@ class Terms:
     overrides: Mapping[UUID, str]
     leave_later: bool
 
+    @property
+    def is_rollback(self) -> bool:
+        """Say whether it goes as far as a plan's steps do, which no cap may cut short."""
+        return self.trigger == Trigger.ROLLBACK
+
 
 def revoke(
     *,
@@ -130,8 +135,8 @@ def _revoke(ids: list[UUID], terms: Terms) -> dict[UUID, Result]:
         try:
             if key in terms.overrides:
                 policies.check_may_override(by)
-            one = _classified(key, rows, members.get(key, []), conflicts, by=by, now=now, reason=terms.reason)
-            if one.local_members or one.to_ask:
+            one = _classified(key, rows, members.get(key, []), conflicts, terms)
+            if (one.local_members or one.to_ask) and not terms.is_rollback:
                 policies.check_agent_cap(by, more=len(work) + 1, now=now)
         except REFUSALS as error:
             results[key] = Result(key, refusal=error)
@@ -189,17 +194,14 @@ def _classified(
     rows: dict[UUID, Group],
     members: list[Effect],
     conflicts: set[UUID],
-    *,
-    by: Actor,
-    now: datetime,
-    reason: str,
+    terms: Terms,
 ) -> Decided:
     """Decide whether this group may and can be revoked; raises the refusal."""
     group = rows.get(key)
     if group is None:
         raise policies.NotFoundError("group", str(key))
-    authority = policies.check_may_revoke(by, group, reason=reason)
-    obstacles = {row.pk: obstacle(row, group, by=by, now=now) for row in members if is_waiting(row)}
+    authority = policies.check_may_revoke(terms.by, group, reason=terms.reason, rollback=terms.is_rollback)
+    obstacles = {row.pk: obstacle(row, group, by=terms.by, now=terms.now) for row in members if is_waiting(row)}
     work = Decided(group, members, authority, key in conflicts, obstacles)
     if group.state in {GroupState.OPEN, GroupState.LOST}:
         raise InFlightError(group)

@@ -18,14 +18,14 @@ MOST_TOLD = 100  # rows and later actions in one answer
 class EditedSinceError(Exception):
     """Someone changed rows of it since; `seen` names what stands there now, for an override that knows it."""
 
-    def __init__(self, group: Group, edits: Sequence[Edit], *, by: Actor, then: str = "since the agent") -> None:
+    def __init__(self, group: Group, edits: Sequence[Edit], *, by: Actor) -> None:
         self.group, self.seen = str(group.pk), seen(edits)
         self.edited = [told(edit, values=by.is_person) for edit in edits[:MOST_TOLD]]
         self.rows = len(edits)
         first = edits[0]
         more = f" and {self.rows - 1} more" if self.rows > 1 else ""
         super().__init__(
-            f"Nothing was changed: {first.type} {first.id} ({first.labels}){more} was changed {then}. "
+            f"Nothing was changed: {first.type} {first.id} ({first.labels}){more} was changed since the agent. "
             "See the difference first."
         )
 
@@ -72,13 +72,6 @@ def check_unedited(one: Decided, rows: local.Rows, *, override: str, by: Actor) 
     if edits and override != seen(edits.values()):
         raise EditedSinceError(one.group, list(edits.values()), by=by)
     return edits
-
-
-def check_unedited_in_trash(group: Group, pieces: Sequence[local.Piece], rows: local.Rows, *, by: Actor) -> None:
-    """Let through what is as the revoke left it; raises EditedSinceError."""
-    edits = rows.edits(pieces)
-    if edits:
-        raise EditedSinceError(group, list(edits.values()), by=by, then="since the revoke")
 
 
 def still(later: Mapping[UUID, Later], done: set[UUID]) -> list[Later]:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -68,6 +69,12 @@ def _keep(notices: Sequence[Notice]) -> None:
     if notices:
         Notice.objects.bulk_create(notices)
         transaction.on_commit(wake_mail, robust=True)
+
+
+def announce(*, owner: Any, kind: str, about: str, detail: str, now: datetime) -> None:
+    """Have an owner and the admins written to about something that is no action, after the commit."""
+    Notice.objects.create(owner=owner, kind=kind, about=about[:200], detail=detail[:500], made_at=now)
+    transaction.on_commit(wake_mail, robust=True)
 
 
 def _attempts(requests: Sequence[Request]) -> dict[UUID, list[dict[str, str]]]:

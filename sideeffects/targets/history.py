@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from django.db.models import Field, Max, Model, QuerySet
+from django.db.models import Field, Max, Model, Q, QuerySet, UniqueConstraint
 from django.db.models.deletion import Collector
 
 from sideeffects.targets.base import Content, LocalAdapter
@@ -155,6 +155,37 @@ class HistoryAdapter(LocalAdapter):
         )
         return kept
 
+    # -- Coming back ------------------------------------------------------------------------------------------------
+
+    def clashes(self, rows: Sequence[Any]) -> Mapping[str, str]:
+        """Return which rows' unique values have been taken since; one statement for each constraint."""
+        taken: dict[str, str] = {}
+        for fields, condition in self._unique:
+            for row, other in self._alike(rows, fields, condition):
+                values = ", ".join(
+                    f"{self.label(name)} {_text(getattr(row, name))}" for name in fields if name != "owner"
+                )
+                taken[str(row.pk)] = f"cannot come back: its {values} is taken by {self.type} {other.pk}"
+        return taken
+
+    @property
+    def _unique(self) -> list[tuple[Sequence[str], Q]]:
+        """Return what no two rows may share, and among which rows."""
+        own = self.model._meta.concrete_fields
+        alone = [([field.attname], Q()) for field in own if field.unique and not field.primary_key]
+        kept = [item for item in self.model._meta.constraints if isinstance(item, UniqueConstraint) and item.fields]
+        return [*alone, *((item.fields, item.condition or Q()) for item in kept)]
+
+    def _alike(self, rows: Sequence[Any], fields: Sequence[str], condition: Q) -> Iterable[tuple[Any, Any]]:
+        """Yield each row with another one that holds the same values, where the constraint looks at both."""
+        names = [self._field(name).attname for name in fields]
+        values = {name: {getattr(row, name) for row in rows} for name in names}
+        others = self._all().filter(condition, **{f"{name}__in": among for name, among in values.items()})
+        held = {tuple(getattr(other, name) for name in names): other for other in others.exclude(pk__in=_keys(rows))}
+        for row in rows:
+            if other := held.get(tuple(getattr(row, name) for name in names)):
+                yield row, other
+
     # -- Fields -----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -179,6 +210,10 @@ class HistoryAdapter(LocalAdapter):
 
     def _pk_name(self) -> str:
         return str(self.model._meta.pk.attname)
+
+
+def _keys(rows: Sequence[Any]) -> list[Any]:
+    return [row.pk for row in rows]
 
 
 def _by_id(rows: Iterable[Any]) -> dict[str, Any]:

@@ -43,6 +43,16 @@ class Piece:
         return self.type, self.id
 
 
+def by_adapter(pieces: Iterable[Piece]) -> list[tuple[LocalAdapter, list[Piece]]]:
+    """Fold pieces by their adapter, in the order in which everyone locks; raises NoAdapterError."""
+    folded: dict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        folded[piece.type].append(piece)
+    for type_ in folded:
+        adapter_for(type_)
+    return [(ADAPTERS[type_], folded[type_]) for type_ in sorted(folded, key=list(ADAPTERS).index)]
+
+
 class MembersFailedError(Exception):
     """Some objects could not be changed, so none was; `members` names them where it is known which."""
 
@@ -59,16 +69,10 @@ class Rows:
     """
 
     def __init__(self, pieces: Iterable[Piece], *, locked: bool) -> None:
-        ids: dict[str, list[str]] = defaultdict(list)
-        for type_, key in dict.fromkeys(piece.key for piece in pieces):
-            ids[type_].append(key)
-        for type_ in ids:
-            adapter_for(type_)
         self._rows: dict[Key, Any] = {}
-        for type_ in sorted(ids, key=list(ADAPTERS).index):
-            adapter = ADAPTERS[type_]
-            found = (adapter.lock if locked else adapter.find)(ids[type_])
-            self._rows |= {(type_, key): row for key, row in found.items()}
+        for adapter, some in by_adapter(pieces):
+            found = (adapter.lock if locked else adapter.find)(list(dict.fromkeys(piece.id for piece in some)))
+            self._rows |= {(adapter.type, key): row for key, row in found.items()}
         self._said: dict[str, dict[str, Content]] = defaultdict(dict)
 
     def __contains__(self, piece: Piece) -> bool:
@@ -156,7 +160,7 @@ class Rows:
         self._check_owners(todo)
         self._change(todo, Operation.CREATE, "remove", by=by, now=now)
         self._revert(todo, {piece.key: piece.before for piece in todo}, by=by, now=now)
-        self._check_clashes(todo, Operation.DELETE)
+        self._check_clashes(todo)
         self._change(todo, Operation.DELETE, "restore", by=by, now=now)
         return undone
 
@@ -172,7 +176,6 @@ class Rows:
         self._check_owners(pieces)
         self._change(pieces, Operation.DELETE, "remove", by=by, now=now)
         self._revert(pieces, {piece.key: piece.after for piece in pieces}, by=by, now=now)
-        self._check_clashes(pieces, Operation.CREATE)
         self._change(pieces, Operation.CREATE, "restore", by=by, now=now)
 
     def purge(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
@@ -211,23 +214,23 @@ class Rows:
         if strangers:
             raise MembersFailedError(strangers, "belongs to someone else by now")
 
-    def _check_clashes(self, pieces: Sequence[Piece], operation: Operation) -> None:
-        """Refuse what cannot come back as it is, before anything is written."""
-        for adapter, keys in self._by_adapter(pieces, operation):
+    def _check_clashes(self, pieces: Sequence[Piece]) -> None:
+        """Refuse to undelete what cannot come back as it is, before that is written."""
+        for adapter, keys in _keys(pieces, Operation.DELETE):
             clashes = adapter.clashes([self._rows[adapter.type, key] for key in keys])
             if clashes:
                 raise MembersFailedError([(adapter.type, key) for key in clashes], "; ".join(clashes.values()))
 
     def _change(self, pieces: Sequence[Piece], operation: Operation, verb: str, *, by: str, now: datetime) -> None:
-        """Remove, purge or restore rows: what hangs under others goes before them and comes after them."""
-        todo = self._by_adapter(pieces, operation)
+        """Remove, purge or restore rows: the parts of a principal follow it, so they go before it and come after it."""
+        todo = _keys(pieces, operation)
         for adapter, keys in todo if verb == "restore" else reversed(todo):
             self._hold_to_it(adapter, keys, partial(getattr(adapter, verb), by=by, now=now))
 
     def _revert(self, pieces: Sequence[Piece], to: Mapping[Key, str], *, by: str, now: datetime) -> None:
         """Set the fields that updates changed to what they were at a version, and no others."""
         fields = {piece.key: self.written(piece) for piece in pieces if piece.operation is Operation.UPDATE}
-        for adapter, keys in self._by_adapter(pieces, Operation.UPDATE):
+        for adapter, keys in _keys(pieces, Operation.UPDATE):
             verb = partial(
                 adapter.revert,
                 to={key: to[adapter.type, key] for key in keys},
@@ -236,13 +239,6 @@ class Rows:
                 now=now,
             )
             self._hold_to_it(adapter, keys, verb)
-
-    def _by_adapter(self, pieces: Sequence[Piece], operation: Operation) -> list[tuple[LocalAdapter, list[str]]]:
-        ids: dict[str, dict[str, None]] = defaultdict(dict)
-        for piece in pieces:
-            if piece.operation is operation:
-                ids[piece.type][piece.id] = None
-        return [(ADAPTERS[type_], list(ids[type_])) for type_ in sorted(ids, key=list(ADAPTERS).index)]
 
     def _hold_to_it(self, adapter: LocalAdapter, keys: Sequence[str], verb: Callable[[Any], Collection[str]]) -> None:
         """Call one verb of an adapter and hold it to what it says it changed."""
@@ -262,6 +258,15 @@ class Rows:
 def purge(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
     """Lock the objects, delete them for good, return those that were absent already; see `Rows.purge`."""
     return Rows(pieces, locked=True).purge(pieces, by=by, now=now)
+
+
+def _keys(pieces: Iterable[Piece], operation: Operation) -> list[tuple[LocalAdapter, list[str]]]:
+    """Return by adapter the ids of the rows that an operation wrote, each once, as types come: principals first."""
+    ids: dict[str, dict[str, None]] = defaultdict(dict)
+    for piece in pieces:
+        if piece.operation is operation:
+            ids[piece.type][piece.id] = None
+    return [(ADAPTERS[type_], list(some)) for type_, some in ids.items()]
 
 
 def _pointed_to(error: ProtectedError | RestrictedError) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext as _
 
+from sideeffects.actors import party_of
 from sideeffects.words import Words
 
 register = template.Library()
@@ -25,7 +26,7 @@ def translated(text: str) -> str:
 @register.filter
 def party(stored: str, reader: Any = None) -> str:
     """Return who is meant by what rows hold, e.g. `user:alice`: a person by name, anything else with what it is."""
-    if reader is not None and stored == f"user:{reader.get_username()}":
+    if reader is not None and stored == str(party_of(reader)):
         return _("you")
     kind, colon, name = stored.partition(":")
     named = {"user": "{name}", "agent": _("agent {name}"), "system": _("the system ({name})")}

@@ -12,6 +12,7 @@ from sideeffects import dossiers, members, questions
 from sideeffects.actors import ActorRequest
 from sideeffects.forms import MembersForm, ReasonForm, read
 from sideeffects.presenters import GroupView
+from sideeffects.services import clashes
 from sideeffects.services.answers import Answer
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore as restore_groups
@@ -46,7 +47,8 @@ def restore(request: ActorRequest, group: UUID) -> HttpResponse:
         now, reason = timezone.now(), form.cleaned_data["reason"]  # noqa: TID251  (a face)
         results = restore_groups(groups=[group], by=request.actor, now=now, reason=reason)
         return _outcome(request, results[0].unwrap())
-    return _ask(request, "sideeffects/restore.html", view, questions.before_restore(view), form)
+    question = questions.before_restore(view, clashes.before(view.group))
+    return _ask(request, "sideeffects/restore.html", view, question, form)
 
 
 def _ask(

@@ -27,11 +27,22 @@ class Kept(models.Model):
 
 
 class Project(Kept):
-    """A piece of work with a name."""
+    """A piece of work with a name, and maybe a code, which no other living project of its owner has."""
 
     name = models.CharField(max_length=200)
+    code = models.CharField(max_length=40, blank=True)
     archived_at = models.DateTimeField("archived", null=True, blank=True)
     history = HistoricalRecords()
+
+    class Meta(Kept.Meta):
+        constraints: ClassVar[list[Any]] = [
+            *Kept.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["owner", "code"],
+                condition=models.Q(deleted_at__isnull=True) & ~models.Q(code=""),
+                name="project_code_once_among_the_living",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

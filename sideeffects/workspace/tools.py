@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
-from sideeffects.tools import Call, Contract, Written, declare, tool
+from sideeffects.tools import Call, Contract, ToolRefusesError, Written, declare, tool
 from sideeffects.transitions import Operation, RevokeClass
 from sideeffects.workspace.adapters import NoteAdapter
 from sideeffects.workspace.models import Kept, Note, Project, Task
@@ -23,9 +23,10 @@ class Key(serializers.CharField):
 
 
 class ProjectArguments(serializers.Serializer[Any]):
-    """A project's name and the titles of its tasks."""
+    """A project's name and the titles of its tasks; a code, where it has one, is no other living project's."""
 
     name = serializers.CharField(max_length=200)
+    code = serializers.CharField(max_length=40, required=False, default="", allow_blank=True)
     tasks = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=MOST_TASKS, required=False, default=list
     )
@@ -86,7 +87,10 @@ class NotesArguments(serializers.Serializer[Any]):
 @tool("project.create", arguments=ProjectArguments, contract=LOCAL)
 def create_project(arguments: dict[str, Any], call: Call) -> list[Written]:
     """Create a project and its tasks: one action, many rows."""
-    project = Project(owner=call.owner, created_at=call.now, name=arguments["name"])
+    code = arguments["code"]
+    if code and (other := Project.objects.filter(owner=call.owner, code=code, deleted_at=None).first()):
+        raise ToolRefusesError(f"The code {code} is taken by project {other.pk}.")
+    project = Project(owner=call.owner, created_at=call.now, name=arguments["name"], code=code)
     bulk_create_with_history([project], Project, default_date=call.now)
     tasks = [Task(owner=call.owner, created_at=call.now, project=project, title=title) for title in arguments["tasks"]]
     kept = bulk_create_with_history(tasks, Task, default_date=call.now) if tasks else []

@@ -20,6 +20,7 @@ FAULTS = {
     "sideeffects.identity.CannotSignError",  # a worker says "not sent yet" instead
     "sideeffects.targets.registry.AdapterRegisteredTwiceError",
     "sideeffects.services.hold.NotAsWrittenError",  # inside a tool's run: the tool has failed
+    "sideeffects.tools.ToolRefusesError",  # a call that runs here says so
     "sideeffects.tools.RowsNotThereError",  # likewise
     "sideeffects.tools.ToolRegisteredTwiceError",
     "sideeffects.vault.CannotOpenError",  # the key secret is not the one it was closed with

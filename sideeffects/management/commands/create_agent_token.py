@@ -4,12 +4,11 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from audit import log
-from sideeffects import actors
+from sideeffects import actors, people
 from sideeffects.services import tokens
 
 
@@ -28,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make the token, in the name of the command line."""
-        owner = get_user_model().objects.filter(username=options["owner"]).first()
+        owner = people.named(options["owner"])
         if owner is None:
             raise CommandError(f"There is no person called {options['owner']}.")
         now = timezone.now()  # noqa: TID251  (a face)

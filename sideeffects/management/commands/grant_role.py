@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from audit import log
-from sideeffects import actors
+from sideeffects import actors, people
 from sideeffects.models import Role
 from sideeffects.services import roles
 
@@ -26,7 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do it, in the name of the command line."""
-        user = get_user_model().objects.filter(username=options["user"]).first()
+        user = people.named(options["user"])
         if user is None:
             raise CommandError(f"There is no person called {options['user']}.")
         change = roles.withdraw if options["withdraw"] else roles.grant

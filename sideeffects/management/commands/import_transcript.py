@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from audit import log
-from sideeffects import actors, toolfiles, transcripts
+from sideeffects import actors, people, toolfiles, transcripts
 from sideeffects.services import take_in
 
 REFUSED = 2  # the exit status where a file cannot be imported as it is, and nothing was
@@ -40,7 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Import, seal the log, print the figures."""
-        owner = get_user_model().objects.filter(username=options["owner"]).first()
+        owner = people.named(options["owner"])
         if owner is None:
             raise CommandError(f"There is no person called {options['owner']}.", returncode=REFUSED)
         try:

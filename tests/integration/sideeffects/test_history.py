@@ -8,6 +8,7 @@ from audit.models import Record
 from sideeffects import dependants
 from sideeffects.models import Above, Effect, Group
 from sideeffects.policies import ForPersonsOnlyError
+from sideeffects.services.clashes import RestoreClashError
 from sideeffects.services.execute import ToolFailedError
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
@@ -222,7 +223,7 @@ def test_what_was_changed_in_the_trash_is_not_restored_over(by):
     group = Effect.objects.get().group
     take_back(group)
     edit(row, body="Changed in the trash")
-    with pytest.raises(EditedSinceError, match="since the revoke"):
+    with pytest.raises(RestoreClashError, match=r"was edited in the trash \(body\)"):
         give_back(group)
     assert said(row) == ("Plan", "Changed in the trash", True)
     edit(row, body="First draft")
