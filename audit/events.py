@@ -114,6 +114,37 @@ _EVENTS = (
             "changed": "members that both declared, differently",
         },
     ),
+    Event(
+        "conflict_resolved",
+        "A person decided about a declaration that differs from what is held.",
+        {
+            **_CALL,
+            "declaration": "the key of the declaration decided about",
+            "resolution": "adopt (what only it declared joins), split (a group of its own) or dismiss",
+            "authority": "owner or admin",
+            "reason": "the typed reason, empty where none was asked for",
+            "declared": "how many members it declared; of what was not kept, how often that was",
+            "held": "how many members were held until then",
+            "joined": "the members that joined the group: type, id, operation, class",
+            "changed": "the members that took another version, each as first declared and as declared by the repeat",
+            "stands_in": "the group that it stands in by itself, empty unless it was split",
+            "complete": "whether everything declared is undone from now on and nothing is undecided",
+            "conflict_open": "true where another differing declaration is still undecided",
+        },
+    ),
+    Event(
+        "group_split",
+        "A repeat of a call stands as a group of its own, since the call was made twice.",
+        {
+            **_CALL,
+            "source": "executed (here), reported (by the agent) or imported",
+            "generation": "which generation of the call's key it is",
+            "from_group": "the group whose repeat it was",
+            "declaration": "the key of the declaration that it was split by",
+            "declared_by": "who had declared it",
+            "members": "the declared members, principal first: type, id, operation, class",
+        },
+    ),
     # -- What agents proposed -----------------------------------------------------------------------------------
     Event("plan_accepted", "A plan was proposed and accepted.", _PLAN),
     Event("plan_refused", "A plan was proposed and refused; it is kept.", _PLAN),
@@ -225,6 +256,35 @@ _EVENTS = (
             "reason": "the typed reason, empty where none was asked for",
             "members": _MEMBERS,
             "counts": "how many members had each outcome",
+        },
+    ),
+    Event(
+        "fence_set",
+        "A call in flight is to be revoked when it arrives.",
+        {
+            **_CALL,
+            "authority": "why it was allowed: owner, admin, or agent for its owner",
+            "reason": "the typed reason, empty where none was asked for",
+        },
+    ),
+    Event(
+        "fence_lifted",
+        "A person took a waiting fence away; what lands is not revoked by it.",
+        {
+            **_CALL,
+            "set_by": "who had set it",
+            "reason": "the typed reason, empty where none was asked for",
+        },
+    ),
+    Event(
+        "fence_ended",
+        "The call that a fence waited for has arrived.",
+        {
+            **_CALL,
+            "set_by": "who had set it",
+            "reason": "the reason typed when it was set",
+            "result": "fired (a COMPENSATE says how far it got), refused, nothing left or nothing written",
+            "detail": "what to know of that",
         },
     ),
     Event(

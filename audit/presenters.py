@@ -51,6 +51,15 @@ def _compensate(words: Words) -> str:
     return known.get(words["outcome"], _("{actor} asked to revoke {target}. Outcome: {outcome} ({counts})."))
 
 
+def _resolved(words: Words) -> str:
+    known = {
+        "adopt": _("{actor} adopted what a repeat of {tool} declared: {joined} joined, {changed} changed."),
+        "split": _("{actor} had a repeat of {tool} stand by itself, in group {stands_in}."),
+        "dismiss": _("{actor} dismissed a repeat of {tool} that declared {declared}, held are {held}: {reason}."),
+    }
+    return known.get(words["resolution"], _("{actor} decided about a repeat of {tool}: {resolution}."))
+
+
 SENTENCES: dict[str, Callable[[Words], str]] = {
     "COMPENSATE": _compensate,
     "group_opened": lambda _w: _("{actor} began {tool}; the call has not landed."),
@@ -59,6 +68,13 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "call_lost": lambda _w: _("{actor} does not know what became of {tool}."),
     "call_refused": lambda _w: _("{tool} by {actor} was refused before anything happened ({reason})."),
     "declaration_differed": lambda _w: _("{actor} repeated {tool} and declared something else than what is held."),
+    "conflict_resolved": _resolved,
+    "group_split": lambda _w: _(
+        "{actor} had a repeat of {tool} stand by itself: {members} declared by {declared_by}, first {target}."
+    ),
+    "fence_set": lambda _w: _("{actor} had {tool} fenced: it is to be revoked when it arrives."),
+    "fence_lifted": lambda _w: _("{actor} lifted the fence of {tool} that {set_by} had set."),
+    "fence_ended": lambda _w: _("{actor} ended the fence of {tool} that {set_by} had set: {result} ({detail})."),
     "revoke_refused": lambda _w: _("{actor} asked to revoke {target} and was refused ({refusal}); nothing changed."),
     "restore_refused": lambda _w: _("{actor} asked to restore {target} and was refused ({refusal}); nothing changed."),
     "restored": lambda _w: _("{actor} restored what the revocation of {target} had removed: {counts}."),

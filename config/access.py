@@ -80,6 +80,9 @@ TABLE: dict[str, Methods] = {
     "group-restore": _form(OWNER),
     "group-again": _form(OWNER),
     "group-attest": _form(OWNER),
+    "group-fence": _form(OWNER),
+    "group-fence-lift": _form(OWNER),
+    "conflict-resolve": _do(OWNER),
     "trash": _see(OWNER),
     "workspace": _see(OWNER),
     "plans": _see(OWNER),
@@ -120,6 +123,8 @@ TABLE: dict[str, Methods] = {
     "api-group": _see(OWNER, READ),
     "api-group-revoke": _do(OWNER, REVOKE_OWN),
     "api-group-restore": _do(OWNER),
+    "api-group-fence": {"PUT": _rule(OWNER, REVOKE_OWN), "DELETE": _rule(OWNER)},  # lifting is a judgment
+    "api-conflict-resolve": _do(OWNER),
     "api-effects": _see(OWNER, READ),
     "api-effect": _see(OWNER, READ),
     "api-effect-revoke": _do(OWNER, REVOKE_OWN),

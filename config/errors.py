@@ -37,10 +37,12 @@ from sideeffects.services import (
     attest,
     clashes,
     execute,
+    fence,
     keys,
     land,
     reconcile,
     record,
+    resolve,
     restore,
     retry,
     revoke,
@@ -117,6 +119,11 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Nothing was written"), revoke.NothingWrittenError),
     **_ours(409, _t("Not revocable"), revoke.NotRevocableError),
     **_ours(409, _t("No target may be asked"), revoke.TargetsOutOfReachError),
+    **_ours(409, _t("Decided before"), resolve.AlreadyResolvedError),
+    **_ours(409, _t("Nothing would join"), resolve.NothingToAdoptError),
+    **_ours(409, _t("Counted, not kept"), resolve.NotKeptError),
+    **_ours(409, _t("Not in flight any more"), fence.NotInFlightError),
+    **_ours(409, _t("The fence has ended"), fence.FenceEndedError),
     **_ours(409, _t("The undo window is over"), again.WindowClosedError),
     **_ours(409, _t("Asked anew since"), attest.NotCurrentError),
     **_ours(409, _t("Heard before"), reconcile.CallbackReplayedError),
@@ -268,6 +275,7 @@ def _page(request: HttpRequest, exc: BaseException, refusal: Refusal) -> HttpRes
         "slug": refusal.slug,
         "typed": [] if refusal.status in _UNREAD or refusal is _CSRF else _typed(request),
         "back": "" if refusal.status in _UNREAD else _back(request),
+        "fence": exc.group if isinstance(exc, revoke.InFlightError) else "",
     }
     return render(request, "refused.html", context, status=refusal.status)
 

@@ -34,6 +34,19 @@ WORDS = (
     ("conflict", _("conflict"), _("Two declarations for the same call that disagree. A person resolves it.")),
     ("in-flight", _("in flight"), _("A call that has not landed: nobody knows yet what it wrote.")),
     (
+        "adopt",
+        _("adopt, split, dismiss"),
+        _(
+            "The three ways to resolve a conflict: what only the repeat declared joins the action; the repeat becomes "
+            "an action of its own; or it counts for nothing. Each stands for ever under a person's name."
+        ),
+    ),
+    (
+        "fence",
+        _("fence"),
+        _("“Revoke it when it arrives”, said of a call in flight. Whether that is allowed is checked again then."),
+    ),
+    (
         "requested",
         _("requested"),
         _("Another system has been asked to undo something. It is not revoked: the outcome is there, not here."),

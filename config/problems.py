@@ -9,7 +9,7 @@ from django.urls import reverse
 from rest_framework import exceptions as drf
 
 from sideeffects.api.parsers import MOST_ERRORS
-from sideeffects.services import execute
+from sideeffects.services import execute, revoke
 
 
 def members_of(exc: BaseException) -> dict[str, Any]:
@@ -21,6 +21,8 @@ def members_of(exc: BaseException) -> dict[str, Any]:
     if isinstance(exc, execute.ArgumentsError):
         return {"errors": _flat(exc.errors, "arguments")[:MOST_ERRORS]}
     told = {name: _plain(value) for name, value in vars(exc).items() if not name.startswith("_")}
+    if isinstance(exc, revoke.InFlightError):  # what can be asked instead
+        told["fence"] = reverse("api-group-fence", args=[exc.group])
     return told | ({"url": reverse("api-group", args=[told["group"]])} if told.get("group") else {})
 
 

@@ -178,6 +178,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "CallState": [state.value for state in transitions.GroupState],
         "EffectState": [state.value for state in transitions.EffectState],
+        "Resolution": ["adopt", "split", "dismiss"],
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

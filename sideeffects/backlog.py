@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Count, Min, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from sideeffects import conflicts, lists, picture, unresolved, words
-from sideeffects.models import Group, Request, Target
+from sideeffects import conflicts, lists, picture, presenters, queries, unresolved, words
+from sideeffects.models import Fence, Group, Request, Target
 from sideeffects.requested import Asking
 from sideeffects.transitions import Operation
 from sideeffects.unresolved import AGES, Cause, Share
@@ -97,9 +96,7 @@ class Waiting:
     @property
     def stale_at(self) -> datetime:
         """Return from when on it counts as stale, also where no sweep has stamped it yet."""
-        pinned: Mapping[str, Any] = self.group.tool_version.contract if self.group.tool_version else {}
-        minutes = pinned.get("stale_minutes") or settings.STALE_MINUTES
-        return self.group.stale_since or self.group.opened_at + timedelta(minutes=minutes)
+        return presenters.stale_at(self.group)
 
 
 @dataclass(frozen=True)
@@ -210,6 +207,13 @@ class Backlog:
         return [
             Waiting(row) for row in rows.select_related("owner", "agent", "tool_version").order_by("opened_at")[:PAGE]
         ]
+
+    @cached_property
+    def fences(self) -> Sequence[Fence]:
+        """Return the newest fences that wait, or that did not fire while what they were for still stands."""
+        if not self.is_readable or self.narrowed or self.cursor.after:
+            return []
+        return list(queries.fences(self.groups)[:PAGE])
 
     @property
     def calls_in_all(self) -> int:

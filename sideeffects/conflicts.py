@@ -46,6 +46,17 @@ class Conflict:
         return max(len(self._all) - MOST, 0)
 
     @property
+    def joins(self) -> int:
+        """Return how many objects would join the action if the difference were adopted, or take another version."""
+        different = self.declaration.difference
+        return len(different.get("only_second", [])) + len(different.get("changed", []))
+
+    @property
+    def shared(self) -> int:
+        """Return how many objects both declare, which a split would leave in two actions."""
+        return self.declared - len(self.declaration.difference.get("only_second", []))
+
+    @property
     def declared(self) -> int:
         """Return how many objects the repeat declares."""
         different = self.declaration.difference

@@ -139,3 +139,8 @@ def difference(first: Sequence[Declared], second: Sequence[Declared]) -> dict[st
         "changed": [{"first": one.as_json(), "second": two.as_json()} for one, two in changed],
         "principal": second[0].as_json() if reordered else None,
     }
+
+
+def is_difference(apart: Mapping[str, Any]) -> bool:
+    """Say whether `difference` found any."""
+    return any(apart.values())

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from audit.inert import shows_nothing, visible
 from sideeffects import people
 from sideeffects.actors import SCOPES
-from sideeffects.models import Role
+from sideeffects.models import Declaration, Role
 from sideeffects.requested import Asking
 from sideeffects.services.attest import Reason
 
@@ -161,6 +161,13 @@ class AttestForm(_PickForm):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_("What you saw, when, or who said it. It stands on the log under your name, as your word."),
     )
+
+
+class ResolveForm(forms.Form):
+    """How a person decides about a difference, and why."""
+
+    action = forms.ChoiceField(choices=Declaration.Resolution.choices)
+    reason = forms.CharField(max_length=1000, strip=True, required=False)
 
 
 class ShelvesForm(forms.Form):

@@ -73,7 +73,7 @@ def offers_of(view: GroupView) -> list[Offer]:
     """Return the buttons for this person, or one offer without a button that says why there is none."""
     state = GroupState(view.group.state)
     if state in _NOT_LANDED:
-        return [Offer(why=_NOT_LANDED[state]())]
+        return [*_fence(view), Offer(why=_NOT_LANDED[state]())]
     if not policies.may_decide(view.by, view.group):
         return [Offer(why=_("You only read; the owner or an admin can take this back."))]
     reach = reach_of(view)
@@ -83,6 +83,13 @@ def offers_of(view: GroupView) -> list[Offer]:
     if not offers:
         offers += [Offer(why=why) for why in (_too_late(reach), out_of_reach(view) if reach.external else "") if why]
     return offers
+
+
+def _fence(view: GroupView) -> list[Offer]:
+    """Offer to have a call revoked when it arrives, or to take that back."""
+    if view.can_fence:
+        return [Offer("group-fence", _("Revoke it when it arrives…"))]
+    return [Offer("group-fence-lift", _("Lift the fence…"))] if view.can_lift else []
 
 
 def _revoke(view: GroupView, reach: Reach) -> list[Offer]:
@@ -158,7 +165,7 @@ def out_of_reach(view: GroupView) -> str:
 
 def flags_of(view: GroupView) -> list[str]:
     """Return what is odd about an action and must stand beside its name wherever it is shown."""
-    group, said = view.group, []
+    group, said = view.group, [one.render(_) for one in view.decisions]
     if view.open_conflicts:
         words = ngettext(
             "{n} declared object is not held here", "{n} declared objects are not held here", view.more_declared

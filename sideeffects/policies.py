@@ -7,7 +7,7 @@ from django.conf import settings
 
 from audit.inert import shows_nothing
 from sideeffects.actors import Actor
-from sideeffects.models import Effect, Group, Request, Revocation
+from sideeffects.models import Declaration, Effect, Group, Request, Revocation
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -41,9 +41,9 @@ class ReadOnlyError(Exception):
 class ReasonRequiredError(Exception):
     """Acting on what belongs to another needs a typed reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, detail: str = "This belongs to someone else: say why, in a few words.") -> None:
         self.member = "reason"
-        super().__init__("This belongs to someone else: say why, in a few words.")
+        super().__init__(detail)
 
 
 class ScopeMissingError(Exception):
@@ -153,6 +153,29 @@ def check_may_judge(by: Actor, request: Request, *, reason: str, action: str) ->
     if not (by.owns(group.owner_id) or by.is_admin or by.is_auditor):
         raise NotFoundError("request", str(request.pk))
     return _persons_authority(by, group, reason=reason)
+
+
+def check_may_resolve(by: Actor, conflict: Declaration, *, reason: str) -> Authority:
+    """Return the authority on which a person decides about a difference; raises as `check_may_judge`."""
+    if not by.is_person:
+        raise ForPersonsOnlyError("decide about a difference")
+    group = conflict.group
+    if not (by.owns(group.owner_id) or by.is_admin or by.is_auditor):
+        raise NotFoundError("conflict", str(conflict.pk))
+    return _persons_authority(by, group, reason=reason)
+
+
+def check_may_lift(by: Actor, group: Group, *, reason: str) -> Authority:
+    """Return the authority on which a person lifts a fence; raises as `check_may_restore`."""
+    if not by.is_person:
+        raise ForPersonsOnlyError("lift a fence")
+    return _persons_authority(by, group, reason=reason)
+
+
+def check_says_why(reason: str) -> None:
+    """Let through a reason that a reader sees something of; raises ReasonRequiredError."""
+    if shows_nothing(reason):
+        raise ReasonRequiredError("Say why, in a few words: nothing else would.")
 
 
 def check_may_manage(by: Actor, action: str) -> None:

@@ -1,18 +1,20 @@
 """What do pages and the API say of a group and its members? The words, and what may be done next."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.utils import formats, timezone
 
 from audit import log
-from sideeffects import policies, queries, words
+from sideeffects import decisionwords, policies, queries, words
 from sideeffects.actors import Actor
-from sideeffects.models import Declaration, Effect, Group, Revocation
+from sideeffects.declarations import Declared
+from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.transitions import (
     EffectState,
     GroupState,
@@ -119,6 +121,7 @@ class GroupView:
             at=self._since,
             unanswered=self.rows.asked.unanswered,
             targets=", ".join(self.asked_targets),
+            lease_over=self.rows.lease_over,
         )
 
     @property
@@ -136,8 +139,47 @@ class GroupView:
 
     @property
     def more_declared(self) -> int:
-        """Return how many objects open conflicts declare that are not held here."""
-        return sum(len(row.difference.get("only_second", [])) for row in self.open_conflicts)
+        """Return how many objects open conflicts declare that are not held here, each once however many declare it."""
+        not_held: Counter[tuple[str, ...]] = Counter()
+        for row in self.open_conflicts:
+            not_held |= Counter(
+                tuple(Declared.from_json(one).identity()) for one in row.difference.get("only_second", [])
+            )
+        return not_held.total()
+
+    @property
+    def stale_at(self) -> datetime | None:
+        """Return from when on it counts as stale: its call while that is in flight, else what was asked of targets."""
+        if self.group.state not in {GroupState.OPEN, GroupState.LOST}:
+            return self.rows.asked.stale_at
+        return stale_at(self.group)
+
+    @property
+    def open_since(self) -> datetime | None:
+        """Return since when nothing has moved of what is unresolved."""
+        in_flight = self.group.state in {GroupState.OPEN, GroupState.LOST}
+        return self.group.opened_at if in_flight else self.rows.asked.open_since
+
+    @property
+    def fence(self) -> Fence | None:
+        """Return the fence that waits for it to arrive."""
+        return self.rows.fence if self.rows.fence and self.rows.fence.is_waiting else None
+
+    @property
+    def can_fence(self) -> bool:
+        """Say whether whoever looks may have it revoked when it arrives, given a reason where one is needed."""
+        in_flight = self.group.state in {GroupState.OPEN, GroupState.LOST}
+        return in_flight and self.fence is None and policies.may_revoke(self.by, self.group)
+
+    @property
+    def can_lift(self) -> bool:
+        """Say whether this person may lift the fence that waits."""
+        return self.fence is not None and policies.may_decide(self.by, self.group)
+
+    @property
+    def decided(self) -> list[Declaration]:
+        """Return the declarations that differed and were decided about."""
+        return [row for row in self.rows.conflicts if row.resolved_at is not None]
 
     @property
     def summary(self) -> words.Words:
@@ -208,13 +250,30 @@ class GroupView:
     @property
     def notes(self) -> list[words.Words]:
         """Return what else is known of the call, in sentences."""
-        return words.notes(
-            words.CallFacts(
-                again_after_revoke=self.group.again_after_revoke,
-                repeats=self.group.repeats,
-                not_kept=self.group.declarations_not_kept,
-            )
+        call = words.CallFacts(
+            again_after_revoke=self.group.again_after_revoke,
+            repeats=self.group.repeats,
+            not_kept=self.group.declarations_not_kept,
         )
+        return [*self.decisions, *words.notes(call)]
+
+    @property
+    def decisions(self) -> list[words.Words]:
+        """Return what people decided about it, for ever after: on differences, and that it be revoked on arrival."""
+        said = [decisionwords.decided(_decision(row)) for row in self.decided]
+        if self.rows.split_from is not None:
+            row = self.rows.split_from
+            said.append(decisionwords.split_from(str(row.group_id), name_of(row.resolved_by)))
+        fence = self.rows.fence
+        if fence is not None:
+            arrived = self.group.state not in {GroupState.OPEN, GroupState.LOST}
+            said += decisionwords.fenced(fence.state, name_of(fence.set_by), fence.detail, arrived=arrived)
+        return said
+
+    @property
+    def fences(self) -> list[Fence]:
+        """Return the fences that it had, newest first."""
+        return queries.fences_of(self.group) if self.rows.fence else []
 
     def first_members(self, most: int) -> list[Effect]:
         """Return the first members, principal first."""
@@ -227,6 +286,30 @@ class GroupView:
     def records(self, most: int) -> list[Any]:
         """Return what stands of it on the log, newest first."""
         return log.about(group=str(self.group.pk), most=most)
+
+
+def name_of(stored: str) -> str:
+    """Return who is meant by what rows hold, e.g. `user:alice`: a person by name, anything else with what it is."""
+    kind, _, name = stored.partition(":")
+    return name if kind == "user" else f"{kind} {name}"
+
+
+def _decision(row: Declaration) -> decisionwords.Decision:
+    return decisionwords.Decision(
+        resolution=row.resolution,
+        by=name_of(row.resolved_by),
+        stands_in=str(row.split_into_id or ""),
+        kept=row.kept,
+        seen=row.seen,
+        **row.numbers,
+    )
+
+
+def stale_at(group: Group) -> datetime:
+    """Return from when on a call in flight counts as stale, also where no sweep has stamped it yet."""
+    pinned: Mapping[str, Any] = group.tool_version.contract if group.tool_version else {}
+    minutes = pinned.get("stale_minutes") or settings.STALE_MINUTES
+    return group.stale_since or group.opened_at + timedelta(minutes=minutes)
 
 
 def views_of(groups: Sequence[Group], *, by: Actor) -> list[GroupView]:

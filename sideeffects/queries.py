@@ -23,7 +23,17 @@ from django.db.models import (
 from django.db.models.functions import Now
 
 from sideeffects import requested
-from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Request, Revocation, Target, ToolVersion
+from sideeffects.models import (
+    Declaration,
+    Effect,
+    Fence,
+    Group,
+    MemberOutcome,
+    Request,
+    Revocation,
+    Target,
+    ToolVersion,
+)
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
 
 
@@ -123,6 +133,9 @@ class GroupRows:
     tallies: list[Tally] = field(default_factory=list)
     principal: Effect | None = None
     conflicts: list[Declaration] = field(default_factory=list)
+    split_from: Declaration | None = None
+    fence: Fence | None = None
+    lease_over: bool = False
     revocation: Revocation | None = None
     trash_until: Any = None
     changed_at: Any = None
@@ -130,15 +143,20 @@ class GroupRows:
 
 
 def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
-    """Return what is to be said of each group, in six queries however many groups and members there are."""
+    """Return what is to be said of each group, in a fixed number of queries however many there are."""
     rows = {group.pk: GroupRows(group) for group in groups}
     for group, tally in _tallies(list(rows)):
         rows[group].tallies.append(tally)
     for effect in Effect.objects.filter(group__in=list(rows), position=0).select_related("target"):
         rows[effect.group_id].principal = effect
-    differing = Declaration.objects.filter(group__in=list(rows), held=False).defer("effects")
-    for declaration in differing.order_by("pk"):
-        rows[declaration.group_id].conflicts.append(declaration)
+    _add_declarations(rows)
+    for fence in Fence.objects.filter(group__in=list(rows)).order_by("pk"):
+        rows[fence.group_id].fence = fence
+    leased = [row.group.pk for row in rows.values() if row.group.lease_until and row.group.state == GroupState.OPEN]
+    for key in (
+        Group.objects.filter(pk__in=leased, lease_until__lte=Now()).values_list("pk", flat=True) if leased else ()
+    ):
+        rows[key].lease_over = True
     for revocation in Revocation.objects.filter(group__in=list(rows)).select_related("user", "agent").order_by("pk"):
         rows[revocation.group_id].revocation = revocation
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
@@ -148,6 +166,16 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     for group, asked in requested.asked_of(rows).items():
         rows[group].asked = asked
     return list(rows.values())
+
+
+def _add_declarations(rows: dict[UUID, GroupRows]) -> None:
+    """Add to each group what differs from it, and the conflict that it was split from."""
+    differing = Declaration.objects.filter(Q(group__in=list(rows)) | Q(split_into__in=list(rows)), held=False)
+    for declaration in differing.defer("effects").order_by("pk"):
+        if declaration.group_id in rows:
+            rows[declaration.group_id].conflicts.append(declaration)
+        if declaration.split_into_id in rows:
+            rows[declaration.split_into_id].split_from = declaration
 
 
 def _tallies(groups: list[UUID]) -> Iterable[tuple[UUID, Tally]]:
@@ -284,3 +312,18 @@ def lying_in_trash(revocations: Iterable[Revocation], *, most: int) -> dict[UUID
         if effect.revocation_id is not None:
             found[effect.revocation_id].append(effect)
     return found
+
+
+def fences_of(group: Group) -> list[Fence]:
+    """Return the fences of one group, newest first."""
+    return list(Fence.objects.filter(group=group).select_related("user", "agent").order_by("-pk"))
+
+
+def fences(groups: QuerySet[Group]) -> QuerySet[Fence]:
+    """Return the fences of these groups that wait, or did not fire while what they were for still stands."""
+    void = Q(result=Fence.Result.REFUSED) & Exists(
+        Effect.objects.filter(group=OuterRef("group"), state=EffectState.ACTIVE)
+    )
+    waiting = Q(lifted_at=None, ended_at=None)
+    rows = Fence.objects.filter(waiting | void, group__in=groups)
+    return rows.select_related("group__owner", "group__agent", "group__tool_version").order_by("-pk")

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from sideeffects import actors
 from sideeffects.carrier import Carrier
-from sideeffects.services import notices, purge, stale
+from sideeffects.services import fence, notices, purge, stale
 
 _carrier = Carrier(by=actors.system("worker"), clock=timezone.now, most=settings.CALLS_AT_ONCE)  # noqa: TID251  (a face)
 
@@ -21,6 +21,12 @@ def carry_out() -> None:
 def flag_stale() -> None:
     """Flag what is unresolved for longer than its threshold."""
     stale.flag(by=actors.system("beat"), now=timezone.now())  # noqa: TID251  (a face)
+
+
+@shared_task(name="sideeffects.fire_fences")  # type: ignore[untyped-decorator]  # celery ships no types
+def fire_fences() -> None:
+    """Fire the fences whose calls have arrived."""
+    fence.fire(by=actors.system("worker"), now=timezone.now())  # noqa: TID251  (a face)
 
 
 @shared_task(name="sideeffects.send_notices")  # type: ignore[untyped-decorator]  # celery ships no types

@@ -10,7 +10,7 @@ from sideeffects.console import people as console_people
 from sideeffects.console import targets as console_targets
 from sideeffects.console import tools as console_tools
 from sideeffects.console import unresolved as console_unresolved
-from sideeffects.views import actions, group, requests, trash
+from sideeffects.views import actions, conflicts, fences, group, requests, trash
 from sideeffects.views import agents as my_agents
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -20,6 +20,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("groups/<uuid:group>/restore", group.restore, name="group-restore"),
     path("groups/<uuid:group>/again", requests.again, name="group-again"),
     path("groups/<uuid:group>/attest", requests.attest, name="group-attest"),
+    path("groups/<uuid:group>/fence", fences.put, name="group-fence"),
+    path("groups/<uuid:group>/fence/lift", fences.lift, name="group-fence-lift"),
+    path("conflicts/<uuid:conflict>/resolve", conflicts.resolve, name="conflict-resolve"),
     path("trash/", trash.page, name="trash"),
     path("agents/", my_agents.page, name="my-agents"),
     path("agents/<uuid:token>/withdraw", my_agents.withdraw, name="my-token-withdraw"),

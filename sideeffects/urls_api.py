@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sideeffects.api import effects, groups, requests, tool_calls, tools, trash, unresolved
+from sideeffects.api import conflicts, effects, fences, groups, requests, tool_calls, tools, trash, unresolved
 
 urlpatterns = [
     path("tool-calls", tool_calls.ToolCalls.as_view(), name="api-tool-calls"),
@@ -13,6 +13,8 @@ urlpatterns = [
     path("groups/<uuid:group>", groups.OneGroup.as_view(), name="api-group"),
     path("groups/<uuid:group>/revoke", groups.Revoke.as_view(), name="api-group-revoke"),
     path("groups/<uuid:group>/restore", groups.Restore.as_view(), name="api-group-restore"),
+    path("groups/<uuid:group>/fence", fences.GroupFence.as_view(), name="api-group-fence"),
+    path("conflicts/<uuid:conflict>/resolve", conflicts.Resolve.as_view(), name="api-conflict-resolve"),
     path("effects", effects.Effects.as_view(), name="api-effects"),
     path("effects/<uuid:effect>", effects.OneEffect.as_view(), name="api-effect"),
     path("effects/<uuid:effect>/revoke", effects.RevokeEffect.as_view(), name="api-effect-revoke"),

@@ -114,6 +114,7 @@ class GroupFacts:
     at: datetime | None = None
     unanswered: int = 0  # of those requesting: sent, and no usable answer came
     targets: str = ""  # the systems that are asked, by name
+    lease_over: bool = False  # in flight here, and its run has not ended within its time
 
 
 _GROUP: dict[Standing, tuple[Tone, str]] = {
@@ -123,6 +124,9 @@ _GROUP: dict[Standing, tuple[Tone, str]] = {
     Standing.UNDONE: (Tone.DONE, _("The target says it is undone")),
     Standing.ATTESTED: (Tone.NONE, _("Attested by a person, with evidence")),
 }
+
+
+_LEASE_OVER = _("In flight: its run here is overdue, nothing is written so far, and the same call may run again")
 
 
 def of_group(facts: GroupFacts) -> Words:
@@ -139,7 +143,8 @@ def of_group(facts: GroupFacts) -> Words:
         return Words(Tone.UNKNOWN, _("Incomplete: {why}"), {"why": "; ".join(incomplete_because(facts))}, facts.at)
     if facts.standing is Standing.REQUESTED:
         return _requested(facts, members)
-    tone, text = _GROUP[facts.standing]
+    overdue = facts.standing is Standing.IN_FLIGHT and facts.lease_over
+    tone, text = (Tone.UNKNOWN, _LEASE_OVER) if overdue else _GROUP[facts.standing]
     return Words(tone, text, since=facts.at)
 
 

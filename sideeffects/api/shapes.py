@@ -9,7 +9,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from sideeffects import presenters
-from sideeffects.models import Declaration, Effect, Group, Revocation
+from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.presenters import GroupView, effect_words, how_far
 from sideeffects.transitions import EffectState, GroupState, Operation, Outcome, RevokeClass, Standing
 
@@ -117,6 +117,10 @@ class GroupSerializer(Shape):
     targets = serializers.ListField(child=serializers.CharField())
     can_revoke = serializers.BooleanField(help_text="whether a revoke by whoever asks takes anything back now")
     can_restore = serializers.BooleanField()
+    can_fence = serializers.BooleanField(help_text="whether whoever asks may have it revoked when it arrives")
+    stale_at = serializers.DateTimeField(
+        allow_null=True, help_text="when what is unresolved of it turned or turns stale"
+    )
     needs_reason = serializers.BooleanField(help_text="whether acting on it takes a typed reason")
     effects = serializers.SerializerMethodField(help_text="the address of all members, principal first")
 
@@ -148,11 +152,18 @@ class ConflictSerializer(Shape):
 
     id = serializers.UUIDField(source="pk")
     open = serializers.SerializerMethodField()
+    kept = serializers.BooleanField(help_text="false: it stands for all that came past the cap; it can be dismissed")
     seen = serializers.IntegerField(help_text="how often it was declared so")
     first_seen_at = serializers.DateTimeField()
     last_seen_at = serializers.DateTimeField()
+    declared_by = serializers.CharField()
     difference = serializers.SerializerMethodField()
     numbers = serializers.SerializerMethodField()
+    resolution = one_of(Declaration.Resolution, allow_blank=True, help_text="how a person decided; empty while open")
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    resolved_by = serializers.CharField()
+    resolved_reason = serializers.CharField()
+    stands_in = serializers.UUIDField(source="split_into_id", allow_null=True, help_text="the group it was split into")
 
     def get_open(self, row: Declaration) -> bool:
         """Say whether nobody has decided about it."""
@@ -167,6 +178,24 @@ class ConflictSerializer(Shape):
     def get_numbers(self, row: Declaration) -> dict[str, int]:
         """Return how many members differ in each way."""
         return {name: len(value) for name, value in row.difference.items() if isinstance(value, list)}
+
+
+class FenceSerializer(Shape):
+    """That a call in flight is to be revoked when it arrives: who said so, and what came of it."""
+
+    id = serializers.UUIDField(source="pk")
+    group = serializers.UUIDField(source="group_id")
+    state = serializers.ChoiceField(
+        ["waiting", "lifted", *Fence.Result.values], help_text="fired: the group says how far the revoke got"
+    )
+    set_at = serializers.DateTimeField()
+    set_by = serializers.CharField()
+    authority = one_of(Revocation.Authority)
+    reason = serializers.CharField()
+    lifted_at = serializers.DateTimeField(allow_null=True)
+    lifted_by = serializers.CharField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    detail = serializers.CharField(help_text="what to know of how it ended")
 
 
 class RevocationSerializer(Shape):
@@ -208,6 +237,7 @@ class GroupPageSerializer(GroupSerializer):
 
     members = serializers.SerializerMethodField(help_text=f"the first {MOST_SHOWN}; `effects` is the address of all")
     conflicts = serializers.SerializerMethodField()
+    fences = serializers.SerializerMethodField(help_text="newest first")
     revocations = serializers.SerializerMethodField(help_text="newest first")
     records = serializers.SerializerMethodField(help_text="newest first")
 
@@ -220,6 +250,11 @@ class GroupPageSerializer(GroupSerializer):
     def get_conflicts(self, view: GroupView) -> Any:
         """Return every declaration that differs, decided or not."""
         return ConflictSerializer(view.rows.conflicts, many=True).data
+
+    @extend_schema_field(FenceSerializer(many=True))
+    def get_fences(self, view: GroupView) -> Any:
+        """Return what was to be revoked on arrival."""
+        return FenceSerializer(view.fences, many=True).data
 
     @extend_schema_field(RevocationSerializer(many=True))
     def get_revocations(self, view: GroupView) -> Any:

@@ -1,5 +1,6 @@
 """Which rows does this app keep?"""
 
+from sideeffects.models.fences import Fence
 from sideeffects.models.groups import Above, Declaration, Effect, Group
 from sideeffects.models.heartbeat import Heartbeat
 from sideeffects.models.people import Agent, AgentToken, Role
@@ -15,6 +16,7 @@ __all__ = [
     "Callback",
     "Declaration",
     "Effect",
+    "Fence",
     "Group",
     "Heartbeat",
     "MemberOutcome",

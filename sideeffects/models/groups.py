@@ -11,6 +11,8 @@ from sideeffects.models.people import Agent
 from sideeffects.models.tools import Target, ToolVersion
 from sideeffects.transitions import EffectState, GroupState, Member, Operation, RevokeClass
 
+_RESOLUTIONS = ["adopt", "split", "dismiss"]
+
 
 def _choices(enum: type[GroupState | EffectState | Operation | RevokeClass]) -> list[tuple[str, str]]:
     return [(item.value, item.value) for item in enum]
@@ -167,13 +169,22 @@ class Above(models.Model):
 
 
 class Declaration(models.Model):
-    """What a call says it wrote. The first is held; one that differs stands beside it as a conflict."""
+    """What a call says it wrote. The first is held; one that differs stands beside it as a conflict.
+
+    A row that is not `kept` stands for all that came past the cap: only their number is known.
+    """
+
+    class Resolution(models.TextChoices):
+        ADOPT = "adopt"
+        SPLIT = "split"
+        DISMISS = "dismiss"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="declarations")
     digest = models.CharField(max_length=64)
     effects = models.JSONField()
     held = models.BooleanField()
+    kept = models.BooleanField(default=True)
     difference = models.JSONField(default=dict)
     seen = models.PositiveIntegerField(default=1)
     first_seen_at = models.DateTimeField()
@@ -181,6 +192,10 @@ class Declaration(models.Model):
     declared_by = models.CharField(max_length=200)
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolved_by = models.CharField(max_length=200, blank=True)
+    resolution = models.CharField(max_length=8, choices=Resolution, blank=True)
+    resolved_reason = models.CharField(max_length=1000, blank=True)
+    numbers = models.JSONField(default=dict)  # as they were when it was resolved: declared, held, differing
+    split_into = models.OneToOneField(Group, on_delete=models.PROTECT, null=True, blank=True, related_name="split_from")
 
     class Meta:
         ordering: ClassVar = ["group_id", "id"]
@@ -188,6 +203,14 @@ class Declaration(models.Model):
             models.UniqueConstraint(fields=["group", "digest"], name="one_row_per_declaration"),
             models.UniqueConstraint(fields=["group"], condition=Q(held=True), name="one_held_declaration"),
             models.CheckConstraint(condition=Q(last_seen_at__gte=F("first_seen_at")), name="seen_in_order"),
+            models.CheckConstraint(
+                condition=Q(resolved_at__isnull=True, resolved_by="", resolution="")
+                | (Q(resolved_at__isnull=False, held=False, resolution__in=_RESOLUTIONS) & ~Q(resolved_by="")),
+                name="resolved_at_with_by",
+            ),
+            models.CheckConstraint(
+                condition=Q(split_into__isnull=True) | Q(resolution="split"), name="only_a_split_stands_elsewhere"
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["group"], name="open_conflict", condition=Q(held=False, resolved_at__isnull=True)),

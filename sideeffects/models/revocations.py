@@ -21,6 +21,7 @@ class Revocation(models.Model):
     class Trigger(models.TextChoices):
         CLICK = "click"
         API = "api"
+        FENCE = "fence"
         ROLLBACK = "rollback"
 
     class Authority(models.TextChoices):

@@ -13,7 +13,7 @@ from sideeffects import policies
 from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, declaration_digest
 from sideeffects.models import Above, Declaration, Effect, Group, Target
-from sideeffects.services import compare
+from sideeffects.services import compare, fence
 from sideeffects.tools import NOT_DECLARED, Contract
 from sideeffects.transitions import GroupState, RevokeClass, group_after
 
@@ -136,6 +136,8 @@ def end(group: Group, action: str, *, reason: str, by: Actor, now: datetime) -> 
         data={**group.call_words(), "error": group.reason},
     )
     log.append([entry], now=now)
+    if group.state == GroupState.FAILED:
+        fence.nudge(group)
     return group
 
 
@@ -158,8 +160,8 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
     group.landed_at, group.lease_until = now, None
     group.save(update_fields=["state", "landed_at", "lease_until"])
     declared = [new.declared for new in effects]
-    window = _window(group, now)
-    rows = [_row(group, position, new, now, window) for position, new in enumerate(effects)]
+    window = window_of(group, now)
+    rows = [row_of(group, position, new, now, window) for position, new in enumerate(effects)]
     Effect.objects.bulk_create(rows)
     Above.objects.bulk_create(
         Above(effect=row, type=type_, object_id=key)
@@ -186,27 +188,30 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
             **group.call_words(),
             "source": group.source,
             "generation": str(group.generation),
-            "members": [_member(new) for new in effects],
+            "members": [member_words(new) for new in effects],
         },
     )
     log.append([entry], now=now)
+    fence.nudge(group)
     return Recorded("recorded", group)
 
 
-def _member(new: NewEffect) -> dict[str, str]:
+def member_words(new: NewEffect) -> dict[str, str]:
+    """Return how the log names a member that is declared."""
     declared = new.declared
     target = new.target.name if new.target else ""
     member = {"type": declared.type, "id": declared.id, "operation": declared.operation.value, "target": target}
     return {**{name: value for name, value in member.items() if value}, "class": new.revoke_class.value}
 
 
-def _window(group: Group, now: datetime) -> datetime | None:
+def window_of(group: Group, now: datetime) -> datetime | None:
     """Return when the undo window ends that the tool declares for all it writes; None where it declares none."""
     contract = Contract.from_json(group.tool_version.contract) if group.tool_version else None
     return now + timedelta(minutes=contract.undo_minutes) if contract and contract.undo_minutes else None
 
 
-def _row(group: Group, position: int, new: NewEffect, now: datetime, window: datetime | None) -> Effect:
+def row_of(group: Group, position: int, new: NewEffect, now: datetime, window: datetime | None) -> Effect:
+    """Return the unsaved member at this position; `window` is what the tool declares where the call says nothing."""
     declared = new.declared
     unsaid = (
         window if new.revoke_class is RevokeClass.EXTERNAL else None

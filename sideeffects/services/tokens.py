@@ -119,13 +119,14 @@ def authenticate(*, secret: str, now: datetime) -> AgentToken | None:
         return None
     token = AgentToken.objects.select_related("agent", "owner").filter(prefix=prefix).first()
     matches = hmac.compare_digest(token.secret_hash if token else _hash(""), _hash(given))
-    if token is None or not matches or not _alive(token, now):
+    if token is None or not matches or not is_alive(token, now):
         return None
     _note_use(token, now)
     return token
 
 
-def _alive(token: AgentToken, now: datetime) -> bool:
+def is_alive(token: AgentToken, now: datetime) -> bool:
+    """Say whether a token opens anything at this moment."""
     in_time = token.expires_at is None or now < token.expires_at
     return token.withdrawn_at is None and in_time and token.owner.is_active
 

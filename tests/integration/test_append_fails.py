@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 from audit import log
 from sideeffects import actors
 from sideeffects.models import Request
-from sideeffects.services import keys, purge, roles, stale, targets, tokens
+from sideeffects.services import fence, keys, purge, roles, stale, targets, tokens
 from sideeffects.services.again import again
 from sideeffects.services.attest import Reason, attest
 from sideeffects.services.declare import declare_target, declare_tool
@@ -23,6 +23,7 @@ from sideeffects.services.land import fail, land, lose
 from sideeffects.services.reconcile import hear
 from sideeffects.services.record import Status, ToolBlockedError
 from sideeffects.services.remove import Trigger
+from sideeffects.services.resolve import resolve
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
 from sideeffects.tools import Contract
@@ -103,6 +104,35 @@ def _differ() -> Change:
     by = planner()
     factories.report(by, [factories.contact("c1")])
     return lambda: factories.report(by, [factories.contact("c2")])
+
+
+def _resolving(action: str) -> Change:
+    by, alice = planner(), person("alice")
+    factories.report(by, [factories.contact("c1")])
+    conflict = factories.report(by, [factories.contact("c2")]).conflict
+    assert conflict is not None
+    return lambda: resolve(conflict=conflict.pk, action=action, reason="seen", by=alice, now=later(minutes=1))
+
+
+def _put() -> Change:
+    group, alice = _open(), person("alice")
+    return lambda: fence.put(group=group.pk, reason="", by=alice, now=later(minutes=1))
+
+
+def _lift() -> Change:
+    group, alice = _open(), person("alice")
+    fence.put(group=group.pk, reason="", by=alice, now=later(minutes=1))
+    return lambda: fence.lift(group=group.pk, reason="", by=alice, now=later(minutes=2))
+
+
+def _fire() -> Change:
+    by = planner()
+    factories.crm(by)
+    group = factories.report(by, [], status=Status.IN_FLIGHT).group
+    assert group is not None
+    row = fence.put(group=group.pk, reason="", by=person("alice"), now=later(minutes=1))
+    land(group=group.pk, effects=[factories.contact("c")], by=by, now=later(minutes=2))
+    return lambda: fence.fire_one(fence=row.pk, by=external.WORKER, now=later(minutes=3))
 
 
 def _grant() -> Change:
@@ -230,6 +260,12 @@ CHANGES: dict[str, Callable[[], Change]] = {
     "restore.restore": _restore,
     "revoke.revoke": _revoke,
     "compare.with_held": _differ,
+    "resolve.resolve": lambda: _resolving("adopt"),
+    "resolve.split": lambda: _resolving("split"),
+    "resolve.dismiss": lambda: _resolving("dismiss"),
+    "fence.put": _put,
+    "fence.lift": _lift,
+    "fence.fire_one": _fire,
     "roles.grant": _grant,
     "roles.withdraw": _withdraw_role,
     "tokens.create": _create_token,

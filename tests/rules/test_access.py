@@ -48,9 +48,14 @@ class World:
         staff.is_staff = staff.is_superuser = True
         staff.save()
         self.group = factories.project(factories.planner("alice"), tasks=2)
+        by = factories.planner("alice")
+        factories.report(by, [factories.contact("c")], tool="x")
+        differs = factories.report(by, [factories.contact("d")], tool="x")
         effect = self.group.effects.first()
         assert effect is not None
         self.effect = effect
+        assert differs.conflict is not None
+        self.conflict = differs.conflict
         self.token = factories.token(owner="alice")
         self.plan, _ = submit(body=b"{}", by=factories.person("alice"), now=factories.NOW)
         with override_settings(TARGET_HOSTS=frozenset({"127.0.0.1:9"})):
@@ -62,6 +67,7 @@ class World:
         known = {
             "group": self.group.pk,
             "effect": self.effect.pk,
+            "conflict": self.conflict.pk,
             "token": self.token.pk,
             "plan": self.plan.pk,
             "row": self.request.pk,
@@ -112,7 +118,7 @@ def test_every_address_answers_as_the_table_says(world: World, who: str):
     for item in OURS:
         url = address("", item, world)
         asked = NOBODY if actor.token and not url.startswith("/api/") else actor  # pages know no tokens
-        for method in ("GET", "POST", "DELETE"):
+        for method in ("GET", "POST", "PUT", "DELETE"):
             wanted = judge(str(item.name), method, asked)
             answered = client.generic(method, url, "{}", content_type="application/json")
             expected = None if wanted is Verdict.ALLOWED else wanted
@@ -248,7 +254,7 @@ def test_each_scope_opens_its_own_and_no_more(world: World):
         for scope, agent in agents.items()
     }
     anyone = {name for name in TABLE if any(access.ANYONE in rule.roles for rule in TABLE[name].values())}
-    assert opened["revoke-own"] - anyone == {"api-group-revoke", "api-effect-revoke"}
+    assert opened["revoke-own"] - anyone == {"api-group-revoke", "api-group-fence", "api-effect-revoke"}
     assert opened["record"] - anyone == {name for name in TABLE if name.startswith("api-tool-call")}
     assert not {"api-tool-calls", "api-group-revoke"} & opened["read"]
 

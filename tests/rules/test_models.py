@@ -24,6 +24,7 @@ MUTABLE = {
     "sideeffects.callback",
     "sideeffects.declaration",
     "sideeffects.effect",
+    "sideeffects.fence",
     "sideeffects.group",
     "sideeffects.heartbeat",
     "sideeffects.memberoutcome",

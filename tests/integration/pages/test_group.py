@@ -85,10 +85,8 @@ def test_a_second_reservation_under_the_same_call_is_plain_to_see(reader):
     assert "agent planner declared 1; held are 1. Seen once" in text
     assert "reservation HATHAU Only in the first: held here create not declared" in text
     assert "reservation HATHAV Only in the repeat: not held here not declared create" in text
-    assert "Deciding about a difference" in text
-    assert "<button" not in re.sub(
-        r"<header.*?</header>|<dialog.*?</dialog>", "", reader("alice").open(page_of(group)), flags=re.DOTALL
-    )
+    for said in ("1 object joins this action", "becomes an action of its own, of 1 object", "counts for nothing"):
+        assert said in text
 
 
 def test_a_changed_member_shows_both_sides(reader):

@@ -110,7 +110,7 @@ def test_an_open_conflict_holds_its_group_and_no_other():
     announce()
     assert sweep() == 1
     assert (states(held), states(free)) == ({EffectState.REVOKED}, {EffectState.PURGED})
-    Declaration.objects.filter(pk=conflict.pk).update(resolved_at=DUE, resolved_by="user:alice")
+    Declaration.objects.filter(pk=conflict.pk).update(resolved_at=DUE, resolved_by="user:alice", resolution="dismiss")
     assert sweep(later(days=40)) == 0
     assert announce(later(days=40)) == 1
     assert sweep(later(days=41)) == 1

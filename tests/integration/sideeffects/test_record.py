@@ -314,7 +314,7 @@ def test_what_a_person_has_resolved_stays_resolved():
     report(by := planner(), ELEVEN)
     twelve = [*ELEVEN, contact("c_11")]
     report(by, twelve)
-    Declaration.objects.filter(held=False).update(resolved_at=NOW, resolved_by="user:alice")
+    Declaration.objects.filter(held=False).update(resolved_at=NOW, resolved_by="user:alice", resolution="dismiss")
     assert report(by, twelve, now=later(days=1)).result == "replayed"
     assert Declaration.objects.filter(held=False, resolved_at=None).count() == 0
 
@@ -325,9 +325,10 @@ def test_conflicts_are_kept_up_to_a_cap_and_counted_beyond_it(monkeypatch):
     results = [report(by, [contact(f"x_{number}")]) for number in range(5)]
     assert [result.result for result in results] == ["conflict"] * 5
     assert [result.created for result in results] == [True] * 3 + [False] * 2
-    assert Declaration.objects.filter(held=False).count() == 3
+    assert Declaration.objects.filter(held=False, kept=True).count() == 3
     assert Group.objects.get().declarations_not_kept == 2
-    assert len(bodies("declaration_differed")) == 3
+    assert Declaration.objects.get(kept=False).seen == 2
+    assert len(bodies("declaration_differed")) == 4, "the first that is not kept is on the log, and no other"
 
 
 def test_one_object_in_another_version_is_a_change_and_not_two_objects():
