@@ -31,25 +31,6 @@ ARGUMENTS = {"name": "Q3 launch", "tasks": ["One", "Two"]}
 TWENTY = 20
 
 
-@pytest.fixture(scope="module")
-def crews(django_db_setup):
-    """The processes that this file's tests share, since starting them takes longer than any test."""
-    running: list[Crew] = []
-    yield running
-    for one in running:
-        one.close()
-
-
-@pytest.fixture
-def four(crews):
-    """Four processes beside this one; new ones where a test that failed has left them in the middle of something."""
-    if crews and crews[0].owed:
-        crews.pop().close()
-    if not crews:
-        crews.append(Crew(4))
-    return crews[0]
-
-
 @pytest.fixture
 def by():
     return planner()
