@@ -18,11 +18,13 @@ from django.db import connection, connections
 
 from sideeffects import actors
 from sideeffects.models import AgentToken
+from sideeffects.services import fence
 from sideeffects.services.answers import Result
 from sideeffects.services.execute import execute
 from sideeffects.services.purge import purge
 from sideeffects.services.record import ToolCall
 from sideeffects.services.remove import Trigger
+from sideeffects.services.resolve import resolve
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
 from sideeffects.tools import REGISTRY, Call, RegisteredTool, Written
@@ -95,9 +97,20 @@ def _import(*, file: str, tools: str) -> str:
     return out.getvalue()
 
 
+def _resolve(*, conflict: str, action: str) -> str:
+    done = resolve(conflict=UUID(conflict), action=action, reason="seen", by=factories.person("alice"), now=NOW)
+    return f"{action} already" if done.already else action
+
+
+def _fire() -> str:
+    return str(fence.fire(by=actors.system("worker"), now=NOW))
+
+
 ACTS: dict[str, Callable[..., str]] = {
     "revoke": _revoke,
     "restore": _restore,
+    "resolve": _resolve,
+    "fire": _fire,
     "purge": _purge,
     "execute": _execute,
     "report": _report,
