@@ -11,13 +11,13 @@ from django.db import transaction
 
 from audit import chain, tree
 from audit.bodies import Body, Entry, bodies_of
-from audit.models import Head, Record, Seal, Subject, Unsealed
+from audit.insert import insert, places
+from audit.models import Head, Record, Seal, Unsealed
 from audit.snapshot import snapshot
 from audit.wake import wake
 
 __all__ = ["Entry", "OutsideTransactionError", "append", "seal", "snapshot"]
 
-BATCH = 500  # rows in one statement
 GO = 1_000  # records sealed in one transaction: on SQLite it holds the one write lock, for milliseconds
 
 
@@ -46,19 +46,12 @@ def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
     bodies = [body for parts in entry_bodies for body in parts]
     if not bodies:
         return []
-    records = Record.objects.bulk_create([_record(body, now) for body in bodies], batch_size=BATCH)
-    subjects = [
-        Subject(record_id=record.pk, object_type=type_, object_id=id_)
-        for record, body in zip(records, bodies, strict=True)
-        for type_, id_ in body.subjects
-    ]
-    Subject.objects.bulk_create(subjects, batch_size=BATCH)
-    Unsealed.objects.bulk_create([Unsealed(record_id=record.pk) for record in records], batch_size=BATCH)
+    ids = insert(bodies, now=now)
     _wake_after_commit(_wake_sealer)
     if any(entry.action == "COMPENSATE" for entry in entries):
         _wake_after_commit(_wake_signer)
     firsts = accumulate((len(parts) for parts in entry_bodies[:-1]), initial=0)
-    return [records[first] for first in firsts]
+    return [_record(ids[first], bodies[first], now) for first in firsts]
 
 
 def latest(*, group: str, action: str) -> Record | None:
@@ -71,9 +64,9 @@ def about(*, group: str, most: int) -> list[Record]:
     return list(Record.objects.filter(log=settings.AUDIT_LOG, group=group).defer("body").order_by("-id")[:most])
 
 
-def _record(body: Body, now: datetime) -> Record:
+def _record(key: int, body: Body, now: datetime) -> Record:
     columns = {**body.lookups, "uid": UUID(body.lookups["uid"]), "occurred_at": now}
-    return Record(body=body.text, leaf_hash=body.leaf_hash, **columns)
+    return Record(pk=key, body=body.text, leaf_hash=body.leaf_hash, **columns)
 
 
 def _wake_after_commit(waker: partial[None]) -> None:
@@ -123,18 +116,18 @@ def _seal_go(log: str, *, wait: bool) -> int | None:
             .values_list("record_id", "record__leaf_hash", "record__seal__seq")[:GO]
         )
         fresh = [(record, leaf) for record, leaf, seq in waiting if seq is None]
-        seals = Seal.objects.bulk_create(_seals(log, fresh), batch_size=BATCH)
-        if seals:
-            tree.extend(log, seals[-1].seq + 1)
+        if found := _places(log, fresh):
+            places(found)
+            tree.extend(log, found[-1][1] + 1)
         Unsealed.objects.filter(record_id__in=[record for record, _, _ in waiting]).delete()
     return len(fresh)
 
 
-def _seals(log: str, fresh: list[tuple[int, str]]) -> list[Seal]:
-    last = Seal.objects.filter(log=log).order_by("-seq").first()
-    seq, value = (last.seq, bytes.fromhex(last.chain)) if last else (-1, chain.start(log))
-    seals = []
+def _places(log: str, fresh: list[tuple[int, str]]) -> list[tuple[str, int, int, str]]:
+    last = Seal.objects.filter(log=log).order_by("-seq").values_list("seq", "chain").first()
+    seq, value = (last[0], bytes.fromhex(last[1])) if last else (-1, chain.start(log))
+    found = []
     for record, leaf in fresh:
         seq, value = seq + 1, chain.link(value, bytes.fromhex(leaf))
-        seals.append(Seal(log=log, seq=seq, record_id=record, chain=value.hex()))
-    return seals
+        found.append((log, seq, record, value.hex()))
+    return found

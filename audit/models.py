@@ -9,7 +9,8 @@ class Record(models.Model):
     """One entry of the log: the exact bytes that were hashed, and the columns it is found by.
 
     Columns are derived from the body and compared again by the verifier. Nothing refers out of the log, which outlives
-    what it describes.
+    what it describes. Within it no constraint ties the tables together either: nothing is ever taken away, the
+    verifier finds what stands alone, and each row of such a check would lock the record it points to.
     """
 
     log = models.CharField(max_length=LIMITS["log"])
@@ -39,7 +40,7 @@ class Record(models.Model):
 class Subject(models.Model):
     """An object a record speaks of, so that the record is found by each of them."""
 
-    record = models.ForeignKey(Record, models.PROTECT, related_name="subjects", db_index=False)
+    record = models.ForeignKey(Record, models.PROTECT, related_name="subjects", db_index=False, db_constraint=False)
     object_type = models.CharField(max_length=LIMITS["target_type"])
     object_id = models.CharField(max_length=LIMITS["target_id"])
 
@@ -59,7 +60,7 @@ class Seal(models.Model):
 
     log = models.CharField(max_length=LIMITS["log"])
     seq = models.BigIntegerField()
-    record = models.OneToOneField(Record, models.PROTECT)
+    record = models.OneToOneField(Record, models.PROTECT, db_constraint=False)
     chain = models.CharField(max_length=64)
 
     class Meta:
@@ -127,7 +128,7 @@ class Head(models.Model):
 class Unsealed(models.Model):
     """The queue of records that have no place yet; it makes finding them cheap. Mutable."""
 
-    record = models.OneToOneField(Record, models.PROTECT, primary_key=True)
+    record = models.OneToOneField(Record, models.PROTECT, primary_key=True, db_constraint=False)
 
     class Meta:
         default_permissions = ("view",)
