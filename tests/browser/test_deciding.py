@@ -68,6 +68,6 @@ def test_a_fence_is_set_and_fulfilled(sign_in, settings):
     assert answer.status_code == 200
     assert fence.fire(by=actors.system("worker"), now=external.clock()) == 1, "as the worker does when it is woken"
     alice.reload()
-    expect(alice.get_by_role("main")).to_contain_text("Revoke asked by the fence that alice had set: not sent")
+    expect(alice.get_by_role("main")).to_contain_text("Revoke asked by the fence that alice had set")
     expect(alice.get_by_role("main")).to_contain_text("Not sent yet")
     assert Group.objects.get(pk=group).revocations.get().trigger == "fence"
