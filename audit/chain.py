@@ -94,6 +94,14 @@ def leaf_hash(body: bytes) -> bytes:
     return sha256(b"\x00" + body).digest()
 
 
+def from_hex(text: str) -> bytes:
+    """Return a hash as it is stored, or no bytes where what is stored is none."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
 def start(log: str) -> bytes:
     """Return the chain value before the first record, bound to the log's name."""
     return sha256(b"\x02" + log.encode()).digest()

@@ -62,8 +62,8 @@ class File:
 
 def receipt(uid: UUID) -> File:
     """Return the receipt of a record; raises Record.DoesNotExist, NotCoveredError."""
-    record = Record.objects.get(log=settings.AUDIT_LOG, uid=uid)
-    texts = _receipts([record.pk, *_other_parts(record)])
+    record = Record.objects.select_related("seal").get(log=settings.AUDIT_LOG, uid=uid)
+    texts = _receipts(sorted([_place(record), *map(_place, _other_parts(record))]))
     if len(texts) == 1:
         return File(f"{uid}.tlog-proof", "text/plain; charset=utf-8", iter([texts[0].encode()]))
     file = io.BytesIO()
@@ -73,22 +73,28 @@ def receipt(uid: UUID) -> File:
     return File(f"{uid}.zip", "application/zip", iter([file.getvalue()]))
 
 
-def _other_parts(record: Record) -> list[int]:
+def _other_parts(record: Record) -> list[Record]:
     part = json.loads(record.body)["part"]
     if part is None:
         return []
     named = Subject.objects.filter(object_type="record", object_id=part["first"], record__log=record.log)
-    return list(named.exclude(record=record).values_list("record_id", flat=True))
+    return list(Record.objects.filter(pk__in=named.values("record")).exclude(pk=record.pk).select_related("seal"))
 
 
-def _receipts(records: Sequence[int]) -> list[str]:
-    """Return the receipts of these records in the order of their places, all to the last checkpoint."""
-    last = checkpoints.latest()
-    places = Seal.objects.filter(record_id__in=records).order_by("seq").values_list("seq", "record__body")
-    found = list(places)
-    if last is None or len(found) != len(records) or found[-1][0] >= last.size:
+def _place(record: Record) -> tuple[int, str]:
+    """Return where a record stands, and its bytes; raises NotCoveredError where it has no place yet."""
+    seal = getattr(record, "seal", None)
+    if seal is None:
         raise NotCoveredError
-    the_tree = tree.tree_of(settings.AUDIT_LOG, last.size)
+    return seal.seq, record.body
+
+
+def _receipts(found: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the receipts of records by their places, in that order, all to the last checkpoint."""
+    last = checkpoints.latest()
+    if last is None or found[-1][0] >= last.size:
+        raise NotCoveredError
+    the_tree = tree.tree_of(settings.AUDIT_LOG, last.size, places=[seq for seq, _ in found])
     return [
         str(note.Proof(seq, tuple(the_tree.inclusion(seq, last.size)), last.note, body.encode())) for seq, body in found
     ]

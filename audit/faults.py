@@ -46,7 +46,7 @@ class Row(NamedTuple):  # made for every record of a log, and a tuple is made fa
     @property
     def leaf(self) -> bytes:
         """Return the leaf hash of the stored bytes, whatever the column says."""
-        return chain.leaf_hash(self.body.encode("utf-8", "surrogatepass"))
+        return chain.leaf_hash(self.body.encode("utf-8", "surrogateescape"))
 
     @property
     def lookups(self) -> dict[str, str]:
@@ -136,12 +136,12 @@ def _look(row: Row, log: str, before: bytes, places: Iterable[tuple[int, str, st
     looked = _Looked(after=-1 if _comes_after(row, chain.start(log)) else None)
     for seq, value, leaf in places:
         here = seq == row.seq
-        link = chain.link(before, bytes.fromhex(leaf)).hex()
+        link = chain.link(before, chain.from_hex(leaf)).hex()
         if not here and link in {value, row.chain}:
             looked.belongs = seq if looked.belongs is None else looked.belongs
         if not here and leaf == row.leaf_hash:
             looked.same = seq if looked.same is None else looked.same
-        if link == row.chain or _comes_after(row, bytes.fromhex(value)):  # either way this row was once sealed
+        if link == row.chain or _comes_after(row, chain.from_hex(value)):  # either way this row was once sealed
             looked.after = seq if looked.after is None else looked.after
     return looked
 
@@ -156,5 +156,11 @@ def without_place(row: Row) -> Fault:
     return Fault(INSERTED, None, str(row.uid), why)
 
 
+def unreadable(seq: int) -> Fault:
+    """Say of a row that its columns hold what they cannot."""
+    return Fault(LOOKUP_ALTERED, seq, "", "a column holds what is no time, no uid or no text")
+
+
 def _at(row: Row, kind: str, detail: str) -> Fault:
-    return Fault(kind, row.seq, str(row.uid), detail)
+    shown = detail.encode("utf-8", "replace").decode()  # what is no text is told of all the same
+    return Fault(kind, row.seq, str(row.uid), shown)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from audit import faults, merkle, note, tree
+from audit import chain, faults, merkle, note, tree
 from audit.faults import Fault
 from audit.held import Held
 from audit.models import Checkpoint, Seal, Tile
@@ -36,7 +36,7 @@ class Heads:
             return Fault(faults.MISSING, 0, "", detail)
         if frontier.root != head.root:
             return self._other(head.size, "the checkpoint held")
-        walk.begin(head.size, bytes.fromhex(value), frontier)
+        walk.begin(head.size, chain.from_hex(value), frontier)
         self.agreed = head.size
         self._held = [one for one in self._held if one.size > head.size or one.root != head.root]
         self._kept = _Ahead(_checkpoints(self.log, head.size))

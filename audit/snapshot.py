@@ -32,6 +32,17 @@ def snapshot() -> Iterator[None]:
 
 
 @contextmanager
+def text_as_stored() -> Iterator[None]:
+    """Read text that is no UTF-8 as well, each wrong byte as a lone surrogate: SQLite stores it, and reads it never."""
+    raw = transaction.get_connection().connection
+    usual, raw.text_factory = raw.text_factory, lambda data: data.decode("utf-8", "surrogateescape")
+    try:
+        yield
+    finally:
+        raw.text_factory = usual
+
+
+@contextmanager
 def _deferred(connection: BaseDatabaseWrapper) -> Iterator[None]:
     connection.ensure_connection()  # connecting would set the usual mode again
     usual = connection.transaction_mode  # type: ignore[attr-defined]  # only SQLite's wrapper has it

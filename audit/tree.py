@@ -1,14 +1,20 @@
 """Which tree stands above the sealed records? Extended by the sealer, read a few hundred hashes at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from django.db import connection
 from django.db.models import Max
 
-from audit import merkle
-from audit.merkle import WIDTH
+from audit import chain, merkle
+from audit.merkle import HEIGHT, WIDTH
 from audit.models import Seal, Tile
 
 GO = 16  # tiles of one level in one go: more than a go of the sealer fills, so that a tree that lags catches up
+_LEAVES = (
+    "SELECT CAST(%s AS integer), p.seq, r.leaf_hash FROM audit_seal p JOIN audit_record r ON r.id = p.record_id"
+    " WHERE p.log = %s AND p.seq >= %s AND p.seq < %s"
+)
+_ROOTS = "SELECT level, number, root FROM audit_tile WHERE level = %s AND log = %s AND number >= %s AND number < %s"
 
 
 def extend(log: str, size: int) -> None:
@@ -40,13 +46,36 @@ def entries(log: str, level: int, first: int, count: int) -> list[bytes]:
     else:
         tiles = Tile.objects.filter(log=log, level=level, number__gte=first, number__lt=first + count)
         found = list(tiles.order_by("number").values_list("number", "root"))
-    return [bytes.fromhex(text) for at, (number, text) in enumerate(found) if number == first + at]
+    return [chain.from_hex(text) for at, (number, text) in enumerate(found) if number == first + at]
 
 
-def tree_of(log: str, size: int) -> merkle.Tree:
-    """Return the tree of a log as of a size, as its stored hashes have it."""
+def tree_of(log: str, size: int, *, places: Collection[int] = ()) -> merkle.Tree:
+    """Return the tree of a log as of a size, as its stored hashes have it.
+
+    `places` are those that will be asked about: all that their proofs need is then read in one query.
+    """
+    held = _around(log, size, places) if places else {}
 
     def read(level: int, first: int, count: int) -> Sequence[bytes]:
-        return entries(log, level, first, count)
+        return held.get((level, first)) or entries(log, level, first, count)
 
     return merkle.Tree(read, size)
+
+
+def _around(log: str, size: int, places: Collection[int]) -> dict[tuple[int, int], list[bytes]]:
+    """Return the tiles, by level and first hash, in which these places stand at each level, and the end of the log."""
+    held = {
+        (level, (place >> level * HEIGHT) // WIDTH * WIDTH): list[bytes]()
+        for level in range(size.bit_length() // HEIGHT + 1)
+        for place in (*places, size)
+    }
+    query = " UNION ALL ".join(_ROOTS if level else _LEAVES for level, _ in held)
+    values = [(level, log, first, min(first + WIDTH, size >> level * HEIGHT)) for level, first in held]
+    with connection.cursor() as cursor:
+        cursor.execute(query, [value for one in values for value in one])
+        found = sorted(cursor.fetchall())
+    for level, number, text in found:
+        tile = held[level, number // WIDTH * WIDTH]
+        if number % WIDTH == len(tile):  # where one is missing, those after it are too
+            tile.append(chain.from_hex(text))
+    return held

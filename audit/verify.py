@@ -3,9 +3,10 @@
 import time
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Count, Max, Min, QuerySet
 
 from audit import faults, log
@@ -14,8 +15,9 @@ from audit.faults import Fault
 from audit.heads import Heads
 from audit.held import Held
 from audit.models import Checkpoint, Record, Seal, Unsealed
-from audit.snapshot import snapshot
-from audit.walk import OutOfTimeError, Walk, rows_of
+from audit.rows import waiting
+from audit.snapshot import snapshot, text_as_stored
+from audit.walk import ROWS, OutOfTimeError, Walk, rows_of
 
 VERIFIED, CONSISTENT, BROKEN, CANNOT_TELL = "verified", "consistent", "broken", "cannot tell"
 
@@ -53,14 +55,25 @@ def verify(
     with them is proven by their root. With `seconds`, a log that takes longer is answered `cannot tell`, with how far
     it got. No sealed record, and none that should be there: `cannot tell`.
     """
-    looked = _Look(settings.AUDIT_LOG if name is None else name, held, seconds=seconds)
+    look = partial(_look, settings.AUDIT_LOG if name is None else name, held, seconds, incremental=incremental)
     with snapshot():
-        looked.count(whole=not incremental)
         try:
-            fault = looked.first_fault(incremental=incremental)
-            verdict = BROKEN if fault else _good(looked.size, held)
-        except OutOfTimeError:
-            fault, verdict = None, CANNOT_TELL
+            return look()
+        except OperationalError:
+            if connection.vendor != "sqlite":
+                raise
+            with text_as_stored():
+                return look()
+
+
+def _look(log: str, held: Held | None, seconds: float | None, *, incremental: bool) -> Verdict:
+    looked = _Look(log, held, seconds=seconds)
+    looked.count(whole=not incremental)
+    try:
+        fault = looked.first_fault(incremental=incremental)
+        verdict = BROKEN if fault else _good(looked.size, held)
+    except OutOfTimeError:
+        fault, verdict = None, CANNOT_TELL
     return looked.verdict(verdict, fault)
 
 
@@ -128,9 +141,8 @@ class _Look:
         return None
 
     def _of_unsealed(self) -> Fault | None:
-        ids = self._waiting().order_by("record_id").values_list("record_id", flat=True)
-        for row, subjects in rows_of(ids.iterator(chunk_size=500)):
-            if fault := faults.of_content(row, row.leaf, self.log, subjects):
+        for rows in waiting(self.log, at_once=ROWS):
+            if fault := self.walk.of_unsealed(rows):
                 return fault
         return None
 

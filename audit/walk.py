@@ -44,15 +44,28 @@ class Walk:
         """Return the first fault among the places from here on."""
         first = self.checked or BEFORE_ALL
         for rows in stream(self.log, first, end, at_once=ROWS):
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise OutOfTimeError
-            leaves = [sha256(b"\x00" + row[5].encode("utf-8", "surrogatepass")).digest() for row in rows]
+            self._keep_time()
+            leaves = _leaves(rows)
             good, fault = self._good(rows, leaves)
             if early := self._grow(leaves[:good], watch):
                 return early
             if fault:
                 return fault
         return None
+
+    def of_unsealed(self, rows: list[Sealed]) -> Fault | None:
+        """Say what is wrong with records that have no place yet."""
+        self._keep_time()
+        for row, leaf in zip(rows, _leaves(rows), strict=True):
+            if not (row[4] == leaf.hex() and row[3] == self.log and agrees(row)):
+                found, subjects = next(rows_of([row[2]]))
+                if fault := faults.of_content(found, leaf, self.log, subjects):
+                    return fault
+        return None
+
+    def _keep_time(self) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTimeError
 
     def _good(self, rows: list[Sealed], leaves: list[bytes]) -> tuple[int, Fault | None]:
         """Return how many of the rows are good, and what is wrong with the next one."""
@@ -80,12 +93,20 @@ class Walk:
     def _closer(self, sealed: Sealed, leaf: bytes, expected: int, before: bytes) -> Fault | None:
         """Look member by member at a row that did not agree at once."""
         seq, value, record = sealed[:3]
-        row, subjects = next(rows_of([record], seq=seq, chain=value))
+        try:
+            row, subjects = next(rows_of([record], seq=seq, chain=value))
+        except (ValueError, TypeError):  # what SQLite lets a column hold, and the column's type cannot be
+            return faults.unreadable(seq)
         fault = faults.of_place(row, expected) or faults.of_content(row, leaf, self.log, subjects)
         if fault or faults.follows(row, leaf, before):
             return fault
         places = Seal.objects.filter(log=self.log).order_by("seq").values_list("seq", "chain", "record__leaf_hash")
         return faults.of_chain(row, self.log, before, places.iterator(chunk_size=ROWS))
+
+
+def _leaves(rows: list[Sealed]) -> list[bytes]:
+    """Return the leaf hashes of the stored bytes, whatever the columns say."""
+    return [sha256(b"\x00" + row[5].encode("utf-8", "surrogateescape")).digest() for row in rows]
 
 
 def rows_of(

@@ -17,10 +17,11 @@ from config import env
 from config.celery import app
 from config.forms import demo_people
 from config.templatetags.takeback import span
+from sideeffects import proofs
 from sideeffects.actors import ADMIN
-from sideeffects.models import AgentToken, Group, Heartbeat, MemberOutcome, Role, ToolVersion
+from sideeffects.models import AgentToken, Group, Heartbeat, Role
 from sideeffects.tools import REGISTRY
-from sideeffects.transitions import GroupState, Outcome, RevokeClass
+from sideeffects.transitions import GroupState, RevokeClass
 
 SILENT_AFTER = timedelta(minutes=2)  # four heartbeats
 UNSEALED_AFTER = timedelta(minutes=5)  # beat seals every ten seconds
@@ -147,13 +148,11 @@ def open_calls(now: datetime) -> Found:
 
 def tools(_now: datetime) -> Found:
     """Have every tool that promises a way back proven by an outcome; declaring is not being."""
-    proofs = MemberOutcome.objects.filter(outcome__in=[Outcome.REVOKED, Outcome.CONFIRMED])
-    proven = set(proofs.values_list("effect__group__tool", flat=True).distinct())
-    promising = ToolVersion.objects.exclude(contract__revoke_class=RevokeClass.NONE.value)
-    declared = set(promising.values_list("tool__name", flat=True).distinct())
+    known = [tool for tool in proofs.tools() if tool.contract.revoke_class is not RevokeClass.NONE]
+    proven = {tool.name for tool in known if tool.proof.is_proven}
     here = {name for name, tool in REGISTRY.items() if tool.contract.revoke_class is not RevokeClass.NONE}
-    if names := sorted((declared | here) - proven):
-        return State.UNKNOWN, f"never seen to work (unproven): {_some(names)}"
+    if names := sorted(({tool.name for tool in known} | here) - proven):
+        return State.UNKNOWN, f"not proven by the last try (see the questions below): {some(names)}"
     return State.OK, f"{len(proven)} proven by what they did" if proven else "none declared"
 
 
@@ -170,7 +169,7 @@ def tokens(now: datetime) -> Found:
     alive = AgentToken.objects.filter(withdrawn_at=None)
     soon = alive.filter(expires_at__gt=now, expires_at__lte=now + EXPIRES_SOON).select_related("agent")
     if names := sorted(f"{token.agent.name} ({token.prefix}…)" for token in soon):
-        return State.NEEDS_A_PERSON, f"end within {EXPIRES_SOON.days} days: {_some(names)}"
+        return State.NEEDS_A_PERSON, f"end within {EXPIRES_SOON.days} days: {some(names)}"
     endless = alive.filter(expires_at=None).count()
     return State.OK, f"none ends within {EXPIRES_SOON.days} days; {endless} never do"
 
@@ -179,10 +178,10 @@ def demo(_now: datetime) -> Found:
     """Have made-up people in the demonstration only, and the demonstration on this machine only."""
     names = sorted(person.get_username() for person in demo_people())
     if names and not settings.DEMO:
-        return State.NEEDS_A_PERSON, f"made-up people among real ones, kept out: {_some(names)}. Close their accounts"
+        return State.NEEDS_A_PERSON, f"made-up people among real ones, kept out: {some(names)}. Close their accounts"
     elsewhere = sorted(set(settings.ALLOWED_HOSTS) - {"localhost", "127.0.0.1", "[::1]"})
     if settings.DEMO and elsewhere:
-        return State.NEEDS_A_PERSON, f"the demonstration answers under {_some(elsewhere)}"
+        return State.NEEDS_A_PERSON, f"the demonstration answers under {some(elsewhere)}"
     return State.OK, "on, on this machine only" if settings.DEMO else "off, and nobody made up"
 
 
@@ -204,10 +203,11 @@ CHECKS: Sequence[Callable[[datetime], Found]] = (
 
 def examine(*, now: datetime, checks: Sequence[Callable[[datetime], Found]] = CHECKS) -> list[Finding]:
     """Ask every question; what cannot be answered for want of a database is unknown, save the database itself."""
-    return [Finding(check.__name__.replace("_", " "), *_asked(check, now)) for check in checks]
+    return [Finding(check.__name__.replace("_", " "), *asked(check, now)) for check in checks]
 
 
-def _asked(check: Callable[[datetime], Found], now: datetime) -> Found:
+def asked(check: Callable[[datetime], Found], now: datetime) -> Found:
+    """Return what a check finds; where it cannot be answered, that it is unknown."""
     try:
         return check(now)
     except DatabaseError as error:
@@ -217,7 +217,7 @@ def _asked(check: Callable[[datetime], Found], now: datetime) -> Found:
         return State.UNKNOWN, f"cannot be looked at ({type(error).__name__})"
 
 
-def _some(names: Sequence[Any], most: int = 5) -> str:
+def some(names: Sequence[Any], most: int = 5) -> str:
     """Return a few names and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(str(name) for name in names[:most]) + more

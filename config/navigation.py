@@ -42,7 +42,7 @@ def _console() -> list[Entry]:
         Entry("console-unresolved", _("Unresolved"), ("console-unresolved",)),
         Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
         Entry("console-targets", _("Targets"), ("console-target",)),
-        Entry("console-tools", _("Tools"), ("console-tools",)),
+        Entry("console-tools", _("Tools"), ("console-tool",)),
         Entry("console-agents", _("Agents"), ("console-agents", "console-token")),
         Entry("console-people", _("People"), ("console-people",)),
     ]

@@ -1,8 +1,7 @@
 """How does an execution stand? Its plan as a script, the newest try of each step, and what it holds of the mandate."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from uuid import UUID
@@ -173,17 +172,3 @@ def _as_begun(step: Step, run: StepRun) -> Step:
 def presented(step: Mapping[str, object] | None) -> str:
     """Return what stands for a step that somebody presents; empty where they present none."""
     return "" if step is None else canonical.step_hash(dict(step))
-
-
-def waiting(courses: Collection[Course], *, now: datetime) -> list[tuple[Course, StepRun]]:
-    """Return the approvals that can still be decided, the nearest deadline first."""
-    found = [
-        (course, run)
-        for course in courses
-        for run in course.runs.values()
-        if course.state is ExecutionState.RUNNING and run.human and run.state == RunState.BEGUN
-    ]
-    open_ = [
-        (course, run) for course, run in found if run.due_at is None or windows.moment(course.ran, now) <= run.due_at
-    ]
-    return sorted(open_, key=lambda one: (one[1].due_at is None, one[1].due_at, one[1].begun_at))

@@ -10,11 +10,12 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from audit.inert import visible
-from sideeffects import lists, offers, presenters, queries
+from sideeffects import lists, offers, presenters, proofs, queries
 from sideeffects.actors import Actor
 from sideeffects.filters import GroupFilter
 from sideeffects.models import Agent, Group
 from sideeffects.presenters import GroupView
+from sideeffects.proofs import Proof
 from sideeffects.transitions import Standing
 
 WEEK = timedelta(days=7)
@@ -25,6 +26,7 @@ class Card:
     """One action in a list: what it says, what is odd about it, and what may be done."""
 
     view: GroupView
+    proof: Proof | None = None
 
     @cached_property
     def offers(self) -> list[offers.Offer]:
@@ -91,7 +93,9 @@ class Listing:
     @cached_property
     def cards(self) -> list[Card]:
         """Return one card a group, newest first."""
-        return [Card(view) for view in presenters.views_of(self.page.rows, by=self.by)]
+        found = proofs.of_groups(self.page.rows)
+        views = presenters.views_of(self.page.rows, by=self.by)
+        return [Card(view, found.get(view.group.tool_version_id or 0)) for view in views]
 
     @cached_property
     def conversations(self) -> list[Conversation]:

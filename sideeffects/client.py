@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, NamedTuple, Self
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 Effect = Mapping[str, Any]  # type, id, operation; title, version and undo_expires_at where there are some
 BUSY, FAULT = 429, 500  # statuses worth another try
@@ -141,6 +141,11 @@ class Console:
         """
         body = {"tool": tool, "arguments": dict(arguments), "conversation": conversation, "run": run}
         return Call(self, body, idempotency_key=idempotency_key, again=again)
+
+    def execution(self, plan: str, *, conversation: str = "", run: str = "") -> "Execution":
+        """Return the execution of an accepted plan, begun now or before; raises ProblemError."""
+        said = {name: value for name, value in (("conversation", conversation), ("run", run)) if value}
+        return Execution(self, self.send("POST", f"plans/{plan}/executions", said).body)
 
     def execute(
         self, tool: str, arguments: Mapping[str, Any], *, conversation: str, run: str = "", idempotency_key: str = ""
@@ -306,6 +311,106 @@ class Call:
             self.land()
         elif not self._ended:
             (self.lose if self._has_returned or is_silence(error) else self.fail)(type(error).__name__)
+
+
+class StepNotReportedError(ClientError):
+    """A step has run and the console could not be told: it is still running there; `step.report()` tries again."""
+
+    def __init__(self, step: "Step", why: Exception) -> None:
+        self.step, self.why = step, why
+        super().__init__(f"Step {step.name} has run, but is not reported ({why}). Try error.step.report() again.")
+
+
+class Execution:
+    """An accepted plan being carried out. `answer` is how the console last showed it. Made by `Console.execution`."""
+
+    def __init__(self, console: Console, answer: Any) -> None:
+        self.console, self.answer, self.id = console, answer, str(answer["id"])
+
+    def refresh(self) -> Any:
+        """Return how it stands by the console's clock."""
+        self.answer = self.console.send("GET", f"executions/{self.id}").body
+        return self.answer
+
+    def step(self, name: str, *, again: bool = False) -> "Step":
+        """Return a step to be carried out in a `with`; `again` goes on with one that this agent began before.
+
+        Entering raises ProblemError where the step may not begin: its tool has not run. An exception inside says that
+        the step failed, and up to the pivot everything is rolled back; except where nobody knows what was written.
+        """
+        return Step(self, name, again=again)
+
+    def ask(self, name: str) -> Any:
+        """Have a person asked about their step; asked anew where nobody decided in time. Raises ProblemError."""
+        return self.say(name, "begin", {})
+
+    def wait(self, name: str, *, every: float = 5) -> str:
+        """Return what a person decided: approved, declined, or nothing (empty) once their time is over."""
+        while True:
+            step = _step_of(self.refresh(), name)
+            approval = step["approval"] or {}
+            if approval.get("decision") or not approval.get("open"):
+                return str(approval.get("decision") or "")
+            self.console.sleep(every)
+
+    def rollback(self, reason: str = "") -> Any:
+        """Roll back, newest step first; each step's `undone` says what that came to. Raises ProblemError."""
+        self.answer = self.console.send("POST", f"executions/{self.id}/rollback", {"reason": reason}).body
+        return self.answer
+
+    def say(self, name: str, verb: str, body: Mapping[str, Any]) -> Any:
+        """Tell the console about a step."""
+        path = f"executions/{self.id}/steps/{quote(name, safe='')}/{verb}"
+        self.answer = self.console.send("POST", path, dict(body)).body
+        return self.answer
+
+
+class Step:
+    """One step: let begin, run, and completed with what it declares. Made by `Execution.step`."""
+
+    def __init__(self, execution: Execution, name: str, *, again: bool) -> None:
+        self.execution, self.name, self.again = execution, name, again
+        self.key = ""  # the Idempotency-Key for its calls
+        self.body: dict[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        """Ask to begin; raises ProblemError."""
+        try:
+            self.execution.say(self.name, "begin", {})
+        except ProblemError as error:
+            if not (self.again and error.type.endswith("#already-begun")):
+                raise
+            if _step_of(self.execution.refresh(), self.name)["state"] != "begun":
+                raise
+        self.key = str(_step_of(self.execution.answer, self.name)["idempotency_key"])
+        return self
+
+    def declare(self, effects: Sequence[Effect], *, spent_eur: float | None = None) -> None:
+        """Say what the step wrote, principal first, and what it spent; reported at the block's end."""
+        self.body = {"effects": [dict(effect) for effect in effects]}
+        if spent_eur is not None:
+            self.body["spent_eur"] = spent_eur
+
+    def report(self) -> Any:
+        """Report the step as completed; raises StepNotReportedError, ProblemError."""
+        try:
+            return self.execution.say(self.name, "complete", self.body or {})
+        except UnreachableError as error:
+            raise StepNotReportedError(self, error) from error
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Complete the step, or fail it where nothing can have been written."""
+        if error is None or self.body is not None:
+            self.report()
+        elif not is_silence(error):
+            try:
+                self.execution.say(self.name, "fail", {"reason": type(error).__name__})
+            except ClientError as trouble:
+                error.add_note(f"The console: {trouble}")
+
+
+def _step_of(answer: Any, name: str) -> Any:
+    return next(step for step in answer["steps"] if step["id"] == name)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

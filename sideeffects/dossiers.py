@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from sideeffects import conflicts, evidence, members, offers, policies, presenters, queries, stories, words
+from sideeffects import conflicts, evidence, members, offers, policies, presenters, proofs, queries, stories, words
 from sideeffects.actors import Actor
 from sideeffects.models import Revocation, ToolVersion
 from sideeffects.presenters import GroupView
@@ -66,6 +66,11 @@ class Dossier:
     def exchange(self) -> evidence.Exchange:
         """Return what was sent to targets about it, and what came back."""
         return evidence.of_group(self.view.group)
+
+    @cached_property
+    def proof(self) -> proofs.Proof | None:
+        """Return whether its tool's way back is there and works; None where no contract is pinned."""
+        return proofs.of_group(self.view.group)
 
     @property
     def may_decide(self) -> bool:

@@ -34,7 +34,7 @@ from sideeffects.models import (
     Target,
     ToolVersion,
 )
-from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Outcome, Standing
+from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Standing
 
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
@@ -241,11 +241,9 @@ def removed_by(revocations: Sequence[Revocation]) -> dict[UUID, dict[str, int]]:
 
 
 def tools() -> QuerySet[ToolVersion]:
-    """Return the version in force of each tool, with when a revoke of something it wrote last took it back."""
+    """Return the version in force of each tool."""
     newest = ToolVersion.objects.filter(tool=OuterRef("tool")).order_by("-number").values("number")[:1]
-    worked = Revocation.objects.filter(group__tool_version__tool=OuterRef("tool"), outcomes__outcome=Outcome.REVOKED)
-    rows = ToolVersion.objects.filter(number=Subquery(newest)).select_related("tool", "target")
-    return rows.annotate(worked_at=Subquery(worked.order_by("-pk").values("asked_at")[:1]))
+    return ToolVersion.objects.filter(number=Subquery(newest)).select_related("tool", "target")
 
 
 def targets() -> QuerySet[Target]:

@@ -46,9 +46,9 @@ class Sheet:
         return [Asking(row) for row in found]
 
     @property
-    def tools(self) -> list[proofs.ToolRow]:
-        """Return what tools declare of it: what is asked, and where an object can be read."""
-        return [proofs.ToolRow(version) for version in queries.tools().filter(target=self.row).order_by("tool__name")]
+    def tools(self) -> list[proofs.ToolView]:
+        """Return what tools declare of it: what is asked, where an object can be read, and whether that works."""
+        return proofs.tools_of(queries.tools().filter(target=self.row).order_by("tool__name"))
 
     @property
     def callback_url(self) -> str:

@@ -217,15 +217,6 @@ def conflict_words(more: int) -> str:
     return f"undone as declared; a retry declared {more} more" if more else "a retry declared something else"
 
 
-def proof(revoke_class: RevokeClass, worked: str) -> Words:
-    """Say what is proven about taking a tool's work back; `worked` is the date when that last succeeded."""
-    if worked:
-        return Words(Tone.DONE, _("Worked on {date}"), {"date": worked})
-    if revoke_class is RevokeClass.NONE:
-        return Words(Tone.NONE, _("Nothing to prove: it cannot come back"))
-    return Words(Tone.UNKNOWN, _("Never used: unproven"))
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrashFacts:
     """What is known of when something leaves the trash; `until` as fixed at the revoke."""

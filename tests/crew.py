@@ -18,7 +18,7 @@ from django.db import connection, connections
 
 from sideeffects import actors
 from sideeffects.models import AgentToken
-from sideeffects.services import fence
+from sideeffects.services import fence, land
 from sideeffects.services.answers import Result
 from sideeffects.services.execute import execute
 from sideeffects.services.purge import purge
@@ -28,7 +28,7 @@ from sideeffects.services.resolve import resolve
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
 from sideeffects.tools import REGISTRY, Call, RegisteredTool, Written
-from sideeffects.workspace.models import Project
+from sideeffects.workspace.models import Note, Project
 from sideeffects.workspace.tools import LOCAL
 from tests import factories
 from tests.factories import NOW
@@ -97,24 +97,46 @@ def _import(*, file: str, tools: str) -> str:
     return out.getvalue()
 
 
-def _resolve(*, conflict: str, action: str) -> str:
-    done = resolve(conflict=UUID(conflict), action=action, reason="seen", by=factories.person("alice"), now=NOW)
-    return f"{action} already" if done.already else action
+def _land(*, token: str, group: str, ids: list[str], how: str) -> str:
+    by = actors.agent(AgentToken.objects.select_related("agent", "owner").get(pk=token))
+    if how == "land":
+        effects = [factories.contact(id_) for id_ in ids]
+        return land.land(group=UUID(group), effects=effects, by=by, now=NOW).result
+    verb = {"lose": land.lose, "fail": land.fail}[how]
+    return verb(group=UUID(group), reason="said so", by=by, now=NOW).state
+
+
+def _decide(*, conflict: str, how: str, who: str) -> str:
+    done = resolve(conflict=UUID(conflict), action=how, reason="Looked it up", by=factories.person(who), now=NOW)
+    return "already" if done.already else how
+
+
+def _fence(*, group: str, lifts: bool) -> str:
+    verb = fence.lift if lifts else fence.put
+    verb(group=UUID(group), reason="", by=factories.person("alice"), now=NOW)
+    return "lifted" if lifts else "fenced"
 
 
 def _fire() -> str:
-    return str(fence.fire(by=actors.system("worker"), now=NOW))
+    return f"fired {fence.fire(by=actors.system('beat'), now=NOW)}"
+
+
+def _edit(*, note: str, text: str) -> str:
+    return f"edited {Note.objects.filter(pk=note).update(body=text)}"
 
 
 ACTS: dict[str, Callable[..., str]] = {
     "revoke": _revoke,
     "restore": _restore,
-    "resolve": _resolve,
-    "fire": _fire,
     "purge": _purge,
     "execute": _execute,
     "report": _report,
     "import": _import,
+    "land": _land,
+    "decide": _decide,
+    "fence": _fence,
+    "fire": _fire,
+    "edit": _edit,
 }
 
 

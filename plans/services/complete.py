@@ -61,7 +61,7 @@ def complete(
     effects: Sequence[Declared] | None = None,
     arguments: Mapping[str, Any] | None = None,
     spent: Decimal | None = None,
-) -> tuple[Course, Recorded | None]:
+) -> tuple[Course, Recorded]:
     """Complete a running step with what it declares, principal first; return how the execution stands.
 
     Without `effects` the call must have been recorded under the step's key already. A repeat is compared with what is

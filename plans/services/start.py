@@ -41,7 +41,7 @@ def start(*, plan: UUID, by: Actor, now: datetime, conversation: str = "", run: 
         row = queries.plan(key=plan, by=by)
         policies.check_may_start(by, row)
         # Equal plans share one mandate, so whoever starts one waits for whoever starts another.
-        get_user_model().objects.select_for_update(no_key=True).get(pk=row.owner_id)
+        get_user_model()._default_manager.select_for_update(no_key=True).get(pk=row.owner_id)
         verdict = queries.verdict_of(row)
         if not row.accepted:
             raise PlanNotAcceptedError(row)

@@ -9,6 +9,7 @@ from sideeffects.actors import Actor
 from sideeffects.api.lists import Listing
 from sideeffects.api.shapes import Shape, one_of
 from sideeffects.models import Target, ToolVersion
+from sideeffects.proofwords import Came, Reach
 from sideeffects.transitions import RevokeClass
 
 
@@ -29,7 +30,18 @@ class ToolSerializer(Shape):
     blocked = serializers.BooleanField(
         source="contract.blocked", help_text="true: every call of it is refused before anything happens"
     )
-    proof = serializers.CharField()
+    proof = serializers.CharField(source="proof.outcome", help_text="what the last try to take its work back came to")
+    proven = serializers.BooleanField(
+        source="proof.is_proven", help_text="it worked the last time, as declared now, and not only against a sandbox"
+    )
+    entry_point = serializers.BooleanField(
+        source="proof.entry.there", allow_null=True, help_text="whether anything could be asked; null: none is promised"
+    )
+    entry_point_words = serializers.CharField(source="proof.entry.words")
+    came = one_of(Came, source="proof.came", help_text="the last try; attested ones prove nothing")
+    last_tried_at = serializers.DateTimeField(source="proof.outcome.since", allow_null=True)
+    reach = one_of(Reach, source="proof.reach", help_text="how far a revoke gets by itself")
+    reach_words = serializers.CharField(source="proof.reach_words")
     declared_at = serializers.DateTimeField(source="row.declared_at")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:

@@ -109,11 +109,27 @@ def _numeric(host: str) -> str:
         return ""
 
 
+def is_this_machine(url: str) -> bool:
+    """Say whether an address, as it is written, leads to this very machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    numeric = _numeric(host)
+    return host.rstrip(".").casefold() == "localhost" or bool(numeric and ipaddress.ip_address(numeric).is_loopback)
+
+
 def check_url(url: str, *, allowed: Collection[str]) -> None:
     """Let through the address of a target: https, or http where it is excepted; raises HostRefusedError.
 
     Raises HostUnknownError where the name leads nowhere.
     """
+    host, port = check_written(url, allowed=allowed)
+    resolved(host, port, allowed=allowed)
+
+
+def check_written(url: str, *, allowed: Collection[str]) -> tuple[str, int]:
+    """Let through an address as far as its spelling tells, and return host and port; raises HostRefusedError."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
@@ -128,4 +144,7 @@ def check_url(url: str, *, allowed: Collection[str]) -> None:
         raise HostRefusedError(host, "its address can be read in more than one way")
     if parts.scheme == "http" and f"{host}:{port}" not in allowed:
         raise HostRefusedError(host, "without TLS its answers, and our token, could be read by others")
-    resolved(host, port, allowed=allowed)
+    numeric = _numeric(host)
+    if numeric and f"{host.lower()}:{port}" not in allowed:
+        check_address(numeric, host=host)
+    return host, port

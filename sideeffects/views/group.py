@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from sideeffects import dossiers, members, questions
+from sideeffects import dossiers, members, proofs, questions
 from sideeffects.actors import ActorRequest
 from sideeffects.forms import MembersForm, ReasonForm, read
 from sideeffects.presenters import GroupView
@@ -55,7 +55,8 @@ def _ask(
     request: ActorRequest, template: str, view: GroupView, question: questions.Question, form: ReasonForm
 ) -> HttpResponse:
     listed = members.of(view.group, size=20)
-    context = {"view": view, "question": question, "form": form, "listed": listed}
+    proof = proofs.of_group(view.group)
+    context = {"view": view, "question": question, "form": form, "listed": listed, "proof": proof}
     return render(request, template, context, status=422 if form.errors else 200)
 
 

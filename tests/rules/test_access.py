@@ -17,7 +17,7 @@ from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.actors import NOBODY, SCOPES
 from sideeffects.services import tokens
-from tests import external, factories
+from tests import executions, external, factories
 
 pytestmark = pytest.mark.django_db
 PEOPLE = ("alice", "bob", "charlie", "admin", "auditor", "staff")
@@ -58,6 +58,7 @@ class World:
         self.conflict = differs.conflict
         self.token = factories.token(owner="alice")
         self.plan, _ = submit(body=b"{}", by=factories.person("alice"), now=factories.NOW)
+        self.execution = executions.Run(by=factories.planner("alice")).id
         with override_settings(TARGET_HOSTS=frozenset({"127.0.0.1:9"})):
             external.registered("http://127.0.0.1:9")
             self.request = external.asked(external.contact())
@@ -70,9 +71,12 @@ class World:
             "conflict": self.conflict.pk,
             "token": self.token.pk,
             "plan": self.plan.pk,
+            "execution": self.execution,
+            "step": "s1",
             "row": self.request.pk,
             "target": self.request.target.name,
             "uid": self.group.pk,
+            "tool": "crm.example.create_contact",
             "object_id": "1",
             "id": "1",
             "app_label": "sideeffects",

@@ -53,6 +53,7 @@ AGENTS = {
     "sideeffects.client.NotDeclaredError",
     "sideeffects.client.NotLandedError",
     "sideeffects.client.ProblemError",
+    "sideeffects.client.StepNotReportedError",
     "sideeffects.client.UnreachableError",
 }
 SHARED = {"not-found", "too-large"}  # names that ours share with a framework's

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from config import checks
+from config import checks, fivequestions
 
 
 class Command(BaseCommand):
@@ -23,14 +23,21 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Examine, print, and leave with 1 if somebody is needed."""
-        found = checks.examine(now=timezone.now())  # noqa: TID251  (a face)
-        needed = sum(finding.state is checks.State.NEEDS_A_PERSON for finding in found)
+        now = timezone.now()  # noqa: TID251  (a face)
+        found, answers = checks.examine(now=now), fivequestions.answers(now=now)
+        needed = sum(finding.state is checks.State.NEEDS_A_PERSON for finding in (*found, *answers))
         if options["json"]:
-            self.stdout.write(
-                json.dumps({"needs_a_person": needed, "checks": [asdict(item) for item in found]}, indent=2)
-            )
+            told = {"checks": [asdict(item) for item in found], "questions": [_answer(item) for item in answers]}
+            self.stdout.write(json.dumps({"needs_a_person": needed, **told}, indent=2))
         else:
             for item in found:
                 self.stdout.write(f"{item.state.value:<15} {item.check:<13} {item.detail}")
+            self.stdout.write("\nFive questions to ask of a button that takes back:")
+            for item in answers:
+                self.stdout.write(f"{item.state.value:<15} {item.check}\n{'':<15} {item.detail}")
         if needed:
             raise SystemExit(1)
+
+
+def _answer(item: checks.Finding) -> dict[str, str]:
+    return {"question": item.check, "state": item.state.value, "answer": item.detail}

@@ -141,7 +141,7 @@ def test_revert_sets_the_named_fields_back_and_nothing_else(sample, rows):
     newest = {str(row.pk): version(sample, row) for row in rows}
     kept = sample.adapter.contents(list(newest.values()))
     assert {key: kept[newest[key]][sample.text] for key in newest} == said
-    sample.erase(rows[2])
+    sample.erase(held[2])
     done = sample.adapter.revert(
         held[:1], to=versions, fields={key: {sample.text} for key in versions}, by=WHO, now=later()
     )

@@ -188,6 +188,13 @@ def test_tools_say_what_they_declare_and_what_is_proven(agent, person):
         "runs": "elsewhere",
         "blocked": False,
         "proof": "Nothing to prove: it cannot come back",
+        "proven": False,
+        "entry_point": None,
+        "entry_point_words": "None is promised: a sent e-mail does not come back",
+        "came": "never used",
+        "last_tried_at": None,
+        "reach": "nowhere",
+        "reach_words": "Nowhere",
         "declared_at": None,
     }
     assert known["crm.create_contact"]["compensations"] == {"create": "DELETE /contacts/{id}"}

@@ -20,7 +20,7 @@ from config.wsgi import application
 from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.services import tokens
-from tests import factories
+from tests import executions, factories
 from tests.factories import NOW, SCOPES
 
 FEW, MANY = 5, 60
@@ -49,8 +49,22 @@ class World:
     def __init__(self) -> None:
         by = factories.planner("alice")
         self.group = factories.project(by, tasks=2)
-        self.names = {"group": self.group.pk, "effect": self.group.effects.get(position=1).pk, "uid": self.group.pk}
+        self.names: dict[str, Any] = {
+            "group": self.group.pk,
+            "effect": self.group.effects.get(position=1).pk,
+            "uid": self.group.pk,
+        }
         self.names["plan"] = submit(body=b"{}", by=by, now=NOW)[0].pk
+        self.names |= {
+            "execution": executions.Run(by=by).id,
+            "step": "s1",
+            "target": "crm.example",
+            "row": self.group.pk,
+        }
+        factories.report(by, [factories.contact("c")], tool="x")
+        differs = factories.report(by, [factories.contact("d")], tool="x").conflict
+        assert differs is not None
+        self.names["conflict"] = differs.pk
         system = actors.system("test")
         _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
 

@@ -4,7 +4,8 @@ import json
 import uuid
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from audit import chain, log
 from audit.models import Record, Seal, Subject, Unsealed
@@ -333,3 +334,63 @@ def test_the_head_is_what_an_auditor_can_compute_from_the_bodies_alone():
         value = chain.link(value, chain.leaf_hash(body.encode()))
         assert json.loads(body)["log"] == "main"
     assert verify().head == value.hex()
+
+
+# -- What a database lets columns hold ----------------------------------------------------------------------------
+
+
+def test_a_subject_that_reads_like_two_is_named(records):
+    """Two objects taken away, and one put in whose text looks like both of them."""
+    Subject.objects.filter(record=records[3], object_type="task").delete()
+    Subject.objects.create(record=records[3], object_type="task", object_id='3000"],["task","3001')
+    broken("lookup altered", 3, records[3].uid)
+
+
+def test_a_subject_with_escapes_is_compared_by_what_it_means(tampering):
+    write(revoked(subjects=[("task", 'a"b'), ("task", "c\\d")]))
+    log.seal()
+    assert verify().verdict == "consistent"
+    with tampering():
+        Subject.objects.filter(object_id='a"b').update(object_id='a\\"b')
+        broken("lookup altered", 0)
+
+
+def test_a_body_that_cannot_be_read_though_all_hashes_fit_is_named(tampering):
+    [record] = write(granted())
+    with tampering():
+        text = record.body.replace('{"role":"auditor"}', '{"role":auditor}')
+        leaf = chain.leaf_hash(text.encode()).hex()
+        Record.objects.filter(pk=record.pk).update(body=text, leaf_hash=leaf)
+        log.seal()
+        broken("changed", 0)
+
+
+def test_what_waits_for_its_place_costs_no_query_each(tampering):
+    counts = []
+    for _ in range(2):
+        made = write(*(revoked(number) for number in range(10)))
+        with CaptureQueriesContext(connection) as seen:
+            assert verify().fault is None
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
+    with tampering():
+        Record.objects.filter(pk=made[7].pk).update(action="restored")
+        broken("lookup altered", None, made[7].uid)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [("body", "changed"), ("action", "lookup altered"), ("uid", "lookup altered"), ("occurred_at", "lookup altered")],
+)
+def test_bytes_that_are_no_text_are_named_where_the_database_takes_them(column, kind, records):
+    """SQLite takes them, PostgreSQL refuses."""
+    if connection.vendor == "postgresql":
+        with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"UPDATE audit_record SET {column} = E'\\xff' WHERE id = %s", [records[2].pk])
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE audit_record SET {column} = CAST(x'61ff62' AS TEXT) WHERE id = %s", [records[2].pk])
+    broken(kind, 2)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_seal SET chain = 'zz' WHERE seq = 1")
+    broken("changed", 1, records[1].uid)

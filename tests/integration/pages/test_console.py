@@ -55,15 +55,22 @@ def test_a_tool_is_unproven_until_a_revoke_took_something_back(reader):
     factories.report(by, [contact("m")], tool="email.send", arguments={"to": "x"})
     text = reader("admin").read("/console/tools/")
     assert text.count("Never used: unproven") == 2
-    assert "None: a sent e-mail does not come back" in text
+    assert "None is promised: a sent e-mail does not come back" in text
     assert "Nothing to prove" in text
     assert "create: DELETE /contacts/{id}" in text
-    assert "asked of crm.example, which decides" in text
+    assert "No: no admin has registered crm.example" in text
+    assert "Requested only: nothing would tell its end" in text
+    assert "An adapter serves project, task" in text
     assert "Not registered: nothing is asked of it" in text
-    reader("alice").send(reverse("group-revoke", args=[group.pk]))
+    alice, address = reader("alice"), reverse("group-revoke", args=[group.pk])
+    for where in ("/", reverse("group", args=[group.pk]), address):
+        assert "Way back of this tool: Never used: unproven" in alice.read(where)
+    alice.send(address)
     text = reader("admin").read("/console/tools/")
     assert text.count("Never used: unproven") == 1
-    assert "Yes Worked" in text
+    assert "Worked on " in text
+    factories.project(by, name="another")
+    assert "Way back of this tool: Worked on " in alice.read("/")
 
 
 @pytest.mark.parametrize("address", PAGES)

@@ -12,15 +12,15 @@ from django.db import OperationalError, connection
 from django.test import override_settings
 
 from audit import log, triggers
-from config import checks, tasks
+from config import checks, fivequestions, tasks
 from config.celery import app
 from config.checks import State
 from config.forms import DEMO_MAIL
-from sideeffects.models import AgentToken, Group, Heartbeat
+from sideeffects.models import AgentToken, Group, Heartbeat, Request
 from sideeffects.services.record import Status
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
-from tests import factories
+from tests import external, factories
 from tests.factories import NOW, person, user
 
 pytestmark = pytest.mark.django_db
@@ -181,10 +181,44 @@ def test_the_command_exits_with_1_only_if_somebody_is_needed(capsys: pytest.Capt
         call_command("doctor", "--json")
     assert left.value.code == 1
     printed = json.loads(capsys.readouterr().out)
-    assert printed["needs_a_person"] == 1
+    assert printed["needs_a_person"] == 2, "the check of admins, and the question who may take back"
+    assert [item["state"] for item in printed["questions"]] == ["ok", "unknown", "ok", "needs a person", "unknown"]
     assert {"check": "admins", "state": "needs a person"}.items() <= next(
         item for item in printed["checks"] if item["check"] == "admins"
     ).items()
     person("admin")
     call_command("doctor")
     assert "needs a person" not in capsys.readouterr().out
+
+
+def answer(word: str, *, now: Any = NOW) -> tuple[State, str]:
+    """Return what doctor answers to one of the five questions."""
+    [found] = [item for item in fivequestions.answers(now=now) if word in item.check]
+    return found.state, found.detail
+
+
+def test_the_five_questions_are_answered_by_what_is_there_and_what_it_came_to(settings: Any):
+    settings.TARGET_HOSTS = frozenset({"127.0.0.1:9"})
+    admin, alice = person("admin"), person("alice")
+    factories.crm(factories.planner())
+    state, said = answer("entry point")
+    assert state is State.NEEDS_A_PERSON
+    assert "crm.create_contact (No: no admin has registered crm.example)" in said
+    external.registered("http://127.0.0.1:9")
+    assert answer("entry point")[0] is State.OK
+    group = factories.project(factories.planner())
+    assert "0 of" in answer("take effect")[1]
+    revoke(groups=[group.pk], by=alice, now=NOW, reason="", trigger=Trigger.CLICK)
+    state, said = answer("take effect")
+    assert state is State.UNKNOWN
+    assert said.startswith("1 of")
+    assert "unproven: crm.create_contact" in said
+    request = external.asked(external.contact())
+    assert "unresolved now: 1, the oldest for 3 h" in answer("How far", now=NOW + timedelta(hours=3))[1]
+    Request.objects.filter(pk=request.pk).update(state="refused")
+    state, said = answer("take effect")
+    assert state is State.NEEDS_A_PERSON
+    assert "last failed: crm.example.create_contact" in said
+    assert answer("Who may")[0] is State.OK
+    assert admin.is_admin
+    assert answer("proven afterwards")[0] is State.UNKNOWN

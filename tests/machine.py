@@ -1,0 +1,305 @@
+"""What may happen to what agents did, in any order and by whom? Moves of the property test, each held to its word."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from audit import log
+from audit.verify import verify
+from sideeffects import actors, presenters, queries
+from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
+from sideeffects.policies import REFUSALS, ForPersonsOnlyError, NotFoundError, ReadOnlyError
+from sideeffects.services import carry_out, claim, execute, land, resolve, settle
+from sideeffects.services import fence as fences
+from sideeffects.services.answers import Result
+from sideeffects.services.record import Status
+from sideeffects.services.remove import Trigger
+from sideeffects.services.restore import restore
+from sideeffects.services.revoke import revoke
+from sideeffects.targets.answers import Kind
+from sideeffects.targets.http import Came
+from sideeffects.transitions import TransitionError
+from sideeffects.workspace.models import Note, Project, Task
+from tests import external, factories, oracle
+from tests.external import WORKER
+from tests.factories import NOW, person, planner
+
+if TYPE_CHECKING:
+    from sideeffects.actors import Actor
+
+TOOL = "crm.example.create_contact"
+TARGET = "127.0.0.1:9"  # nobody is called: the moves draw what it answers
+UNDECIDED = (resolve.AlreadyResolvedError, resolve.NothingToAdoptError, resolve.NotKeptError)
+some = st.integers(0, 40)  # which of those there are; the count is not known beforehand
+objects = st.lists(st.sampled_from("abc"), min_size=1, max_size=2, unique=True)
+words = st.sampled_from(["one", "two", "three"])
+people = st.sampled_from(["alice", "alice", "alice", "admin", "admin", "bob", "auditor", "agent"])
+answers = st.sampled_from([202, 202, 204, 409, 404, 500, 0])
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Alice, bob, an admin, an auditor and two agents, over one database that forgets everything at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.atomic = transaction.atomic()
+        self.atomic._from_testcase = True  # type: ignore[attr-defined]  # (Django's own mark, so that the log may be read)
+        self.atomic.__enter__()
+        self.now = NOW
+        self.look_at: set[str] = set()  # the groups that the last move was about
+        self.removed: dict[Any, dict[oracle.Key, Any]] = {}  # what each revocation took away, as it was before
+        self.touched: dict[Any, set[oracle.Key]] = {}  # and what happened to it since, otherwise than by a restore
+
+    @initialize()
+    def begin(self) -> None:
+        """Have people, agents with their owners, and a target that is registered."""
+        self.who: dict[str, Actor] = {name: person(name) for name in ("alice", "bob", "admin", "auditor")}
+        self.who |= {"agent": planner(), "scribe": planner(owner="bob", agent="scribe")}
+        external.contact("z", by=self.who["agent"])
+        external.registered(f"http://{TARGET}/")
+        self.settled()
+
+    def settled(self, *, keep: int | None = None) -> None:
+        """Remember how everything is, to see what the next move changes; `keep` the record that it began from."""
+        self.world, self.claims = oracle.world(), oracle.claims()
+        self.record = oracle.last_record() if keep is None else keep
+
+    def tick(self) -> None:
+        """Let a minute pass."""
+        self.now += timedelta(minutes=1)
+
+    def moved(self, act: Callable[[], Any], *refusals: type[Exception]) -> Any:
+        """Make a move; whatever row it changes has to stand on the log, and a refusal changes nothing at all."""
+        self.tick()
+        try:
+            came = act()
+        except refusals as error:
+            came = error
+        before = self.world, self.claims
+        self.settled(keep=self.record)
+        rows, claimed = oracle.changed(before[0], self.world), oracle.changed(before[1], self.claims)
+        logged = oracle.logged_since(self.record)
+        assert rows <= logged.objects, (rows, logged)
+        assert {oracle.group_of(one) for one in claimed} <= logged.groups, (claimed, logged)
+        if isinstance(came, Exception) and not isinstance(came, execute.ToolFailedError):
+            assert not rows, came
+            assert not claimed, came
+        for touched in self.touched.values():
+            touched.update(rows)
+        self.record, self.look_at = oracle.last_record(), {oracle.group_of(one) for one in claimed} | logged.groups
+        return came
+
+    def group(self, which: int) -> Group:
+        """Return one of the groups there are."""
+        rows = list(Group.objects.order_by("pk"))
+        return rows[which % len(rows)]
+
+    # -- What agents do -------------------------------------------------------------------------------------------
+
+    @rule(name=words, tasks=st.integers(-1, 2), agent=st.sampled_from(["agent", "scribe"]))
+    def create(self, name: str, tasks: int, agent: str) -> None:
+        """Have rows written here, or a note; said again it is a replay, and after a revoke it is refused."""
+        arguments = {"name": name, "tasks": ["task"] * tasks} if tasks >= 0 else {"title": name}
+        tool = "project.create" if tasks >= 0 else "note.create"
+        self.moved(partial(self.run, agent, tool, arguments), execute.RevokedBeforeError)
+
+    @rule(which=some, title=words, how=st.sampled_from(["note.update", "note.delete", "task.update", "task.create"]))
+    def change(self, which: int, title: str, how: str) -> None:
+        """Have an agent change, delete or extend what is there."""
+        model: Any = Project if how == "task.create" else oracle.BUSINESS[how.partition(".")[0]]
+        if not model.objects.exists():
+            return
+        key = str(self.one_of(model, which).pk)
+        arguments: Any = {
+            "note.update": {"note": key, "title": title},
+            "note.delete": {"notes": [key]},
+            "task.update": {"task": key, "title": title},
+            "task.create": {"project": key, "title": title},
+        }[how]
+        self.moved(partial(self.run, "agent", how, arguments, key=f"{self.now}"), execute.ToolFailedError)
+
+    @rule(ids=objects, call=st.integers(1, 2), status=st.sampled_from([*[Status.LANDED] * 3, Status.IN_FLIGHT]))
+    def report(self, ids: list[str], call: int, status: Status) -> None:
+        """Report a call; a second time with others is a conflict, or done again where it was revoked."""
+        effects = [factories.contact(key) for key in ids] if status is Status.LANDED else []
+        self.moved(
+            partial(
+                factories.report,
+                self.who["agent"],
+                effects,
+                tool=TOOL,
+                arguments={"n": call},
+                status=status,
+                now=self.now,
+            )
+        )
+
+    @rule(which=some, ids=objects, how=st.sampled_from(["land", "land", "lose", "fail"]))
+    def end(self, which: int, ids: list[str], how: str) -> None:
+        """Land a call, or say that it failed or was lost, whatever it is by now."""
+        group, by = self.group(which), self.who["agent"]
+        if how == "land":
+            act = partial(land.land, effects=[factories.contact(key) for key in ids])
+        else:
+            act = partial(getattr(land, how), reason="said so")
+        self.moved(
+            lambda: act(group=group.pk, by=by, now=self.now), NotFoundError, land.NotReportedError, TransitionError
+        )
+
+    def run(self, agent: str, tool: str, arguments: dict[str, Any], key: str = "") -> Any:
+        """Execute a tool."""
+        return factories.run(self.who[agent], tool, dict(arguments), now=self.now, idempotency_key=key)
+
+    def one_of(self, model: Any, which: int) -> Any:
+        """Return one of the rows there are."""
+        rows = list(model.objects.order_by("pk"))
+        return rows[which % len(rows)]
+
+    # -- What people do -------------------------------------------------------------------------------------------
+
+    @rule(model=st.sampled_from([Note, Task, Project]), which=some, deletes=st.booleans())
+    def by_hand(self, model: Any, which: int, deletes: bool) -> None:  # noqa: FBT001  (drawn)
+        """Have someone edit or delete a row elsewhere; the console knows nothing of it."""
+        if not model.objects.exists():
+            return
+        self.tick()
+        row = self.one_of(model, which)
+        edit = {"name" if model is Project else "title": f"edited {self.now}"}
+        stamp = {"deleted_at": self.now, "deleted_by": "user:alice"}
+        model.objects.filter(pk=row.pk).update(**(stamp if deletes and row.deleted_at is None else edit))
+        self.look_at = set()
+        for touched in self.touched.values():
+            touched.add((model._meta.model_name, str(row.pk)))
+        self.settled()
+
+    @rule(which=some, name=people)
+    def revoke(self, which: int, name: str) -> None:
+        """Have someone ask for a group, and hold the answer to what became of the rows."""
+        group, by = self.group(which), self.who[name]
+        [view] = presenters.views_of([group], by=by)
+        offered, before, seen = view.can_revoke, self.world, set(group.revocations.values_list("pk", flat=True))
+        ask = partial(revoke, groups=[group.pk], by=by, reason="Asked for", trigger=Trigger.CLICK)
+        [result] = self.moved(lambda: ask(now=self.now))
+        self.check_who(result, group, name)
+        if result.answer is None:
+            assert before == self.world
+            return
+        assert result.answer.already is not offered
+        members = list(Effect.objects.filter(group=group))
+        assert oracle.changed(before, self.world) <= oracle.objects_of(members)
+        for row in Revocation.objects.filter(group=group).exclude(pk__in=seen):
+            mine = oracle.objects_of(one for one in members if one.revocation_id == row.pk)
+            self.removed[row.pk] = {key: before[key] for key in mine}
+            self.touched[row.pk] = set()
+
+    @rule(which=some, name=people)
+    def restore(self, which: int, name: str) -> None:
+        """Have someone change their mind, and see the rows come back as they were."""
+        group = self.group(which)
+        lying = {row.pk: row.revocation_id for row in Effect.objects.filter(group=group, state="revoked")}
+        before = self.world
+        ask = partial(restore, groups=[group.pk], by=self.who[name], reason="Changed my mind")
+        touched = {key: set(keys) for key, keys in self.touched.items()}
+        [result] = self.moved(lambda: ask(now=self.now))
+        self.check_who(result, group, name)
+        if result.answer is None or result.answer.already:
+            assert before == self.world
+            return
+        for effect in Effect.objects.filter(pk__in=lying, state="active"):
+            key, by = (effect.type, effect.object_id), lying[effect.pk]
+            if key not in touched[by]:
+                assert self.world[key] == self.removed[by][key]
+
+    @rule(which=some, how=st.sampled_from(["adopt", "split", "dismiss"]), name=people)
+    def decide(self, which: int, how: str, name: str) -> None:
+        """Have someone decide about a difference; nothing is taken back or brought back by that."""
+        rows = list(Declaration.objects.filter(held=False).order_by("pk"))
+        if not rows:
+            return
+        row, by = rows[which % len(rows)], self.who[name]
+        states = dict(Effect.objects.values_list("pk", "state"))
+        decided = partial(resolve.resolve, conflict=row.pk, action=how, reason="Looked it up", by=by)
+        came = self.moved(lambda: decided(now=self.now), *REFUSALS, *UNDECIDED)
+        assert states.items() <= dict(Effect.objects.values_list("pk", "state")).items()
+        if name in {"bob", "auditor", "agent"}:
+            assert isinstance(came, REFUSALS)
+        elif not isinstance(came, Exception):
+            row.refresh_from_db()
+            assert (row.resolution, row.resolved_at is not None) == (how, True)
+
+    @rule(which=some, name=people, lifts=st.booleans())
+    def fence(self, which: int, name: str, lifts: bool) -> None:  # noqa: FBT001  (drawn)
+        """Have someone fence a call in flight, or lift its fence."""
+        group, verb = self.group(which), fences.lift if lifts else fences.put
+        act = partial(verb, group=group.pk, reason="Not wanted", by=self.who[name])
+        came = self.moved(lambda: act(now=self.now), *REFUSALS, fences.NotInFlightError, fences.FenceEndedError)
+        if name == "auditor" or (name == "bob" and group.owner_id != self.who["bob"].user.pk):
+            assert isinstance(came, REFUSALS)
+
+    @rule()
+    def fences_fire(self) -> None:
+        """Let the sweep come by: of a call that has arrived no fence waits any more."""
+        self.moved(lambda: fences.fire(by=actors.system("beat"), now=self.now))
+        assert not Fence.objects.filter(lifted_at=None, ended_at=None, group__state__in=("landed", "failed")).exists()
+
+    def check_who(self, result: Result, group: Group, name: str) -> None:
+        """Hold a refusal to who asked: strangers find nothing there, an auditor reads, an agent does not restore."""
+        if name == "bob" and group.owner_id != self.who["bob"].user.pk:
+            assert isinstance(result.refusal, NotFoundError)
+        if name == "auditor":
+            assert isinstance(result.refusal, ReadOnlyError)
+        if name == "agent" and group.owner_id != self.who["alice"].user.pk:
+            assert isinstance(result.refusal, NotFoundError | ForPersonsOnlyError)
+
+    @rule(statuses=st.lists(answers, min_size=1, max_size=3))
+    def targets_answer(self, statuses: list[int]) -> None:
+        """Carry out what is due, and have the target answer as drawn; 0 is no answer."""
+
+        def carried() -> None:
+            due = claim.claim(room=len(statuses), by=WORKER, now=self.now)
+            came = [
+                Came(kind=Kind.ANSWERED if status else Kind.NO_ANSWER, status=status)
+                for status, _ in zip(statuses, due, strict=False)
+            ]
+            heard = [carry_out.understood(one, said, now=self.now) for one, said in zip(due, came, strict=True)]
+            settle.settle(called=heard, by=WORKER, now=self.now)
+
+        self.moved(carried)
+
+    # -- What has to be so at every moment --------------------------------------------------------------------------
+
+    @invariant()
+    def every_claim_is_what_the_tables_say(self) -> None:
+        """See the groups that the last move was about as each person sees them."""
+        self.check_claims(oracle.truths(self.look_at))
+
+    def check_claims(self, found: dict[Any, oracle.Truth]) -> None:
+        """Hold what is said of groups, and what is offered, against the tables."""
+        for rows in queries.rows_of([one.group for one in found.values()]):
+            for name in ("alice", "admin", "bob"):
+                oracle.check_view(presenters.GroupView(rows, self.who[name]), found[rows.group.pk])
+        for truth in found.values():
+            if truth.complete:
+                self.check_undone(truth)
+
+    def check_undone(self, truth: oracle.Truth) -> None:
+        """Hold *complete* to the rows themselves, not to what this app's tables say of them."""
+        for one in truth.members:
+            key = (one.type, one.object_id)
+            if one.revoke_class == "local_compensate" and one.operation == "create":
+                assert oracle.gone(self.world, key), (truth.group.tool, key)
+
+    def teardown(self) -> None:
+        """See that the log verifies, and forget everything."""
+        try:
+            self.check_claims(oracle.truths())
+            log.seal()
+            assert verify().verdict in {"consistent", "cannot tell"}
+        finally:
+            transaction.set_rollback(True)
+            self.atomic.__exit__(None, None, None)
