@@ -51,8 +51,8 @@ def decided(conflict, action, reason="", *, by="alice", now=None):
 
 
 def revoked(group, by="alice", now=None, **more):
-    asked = {"by": person(by), "now": now or later(minutes=3), "reason": "", "trigger": Trigger.CLICK}
-    [result] = revoke(groups=[group.pk], **asked, **more)
+    moment = now or later(minutes=3)
+    [result] = revoke(groups=[group.pk], by=person(by), now=moment, reason="", trigger=Trigger.CLICK, **more)
     return result.unwrap()
 
 
