@@ -34,7 +34,8 @@ def test_a_change_is_told_field_by_field_and_overridden_knowingly(agent, person)
     assert problem(sender.post(f"{made['url']}/revoke"), 409, "edited-since")["edited"][0]["fields"] == [
         {"field": "body"}
     ]
-    assert "seen" in problem(alice.post(f"{made['url']}/revoke", {"override": True}), 400, "invalid")["errors"]
+    unseen = problem(alice.post(f"{made['url']}/revoke", {"override": True}), 400, "invalid")["errors"]
+    assert unseen == [{"member": "seen", "detail": "An override says what it has seen."}]
     stale = {"override": True, "seen": "0" * 32}
     assert problem(alice.post(f"{made['url']}/revoke", stale), 409, "edited-since")["seen"] == body["seen"]
     problem(sender.post(f"{made['url']}/revoke", {"override": True, "seen": body["seen"]}), 403, "for-persons-only")
