@@ -12,6 +12,7 @@ from sideeffects import presenters
 from sideeffects.dependants import How, Later
 from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.presenters import GroupView, effect_words, how_far
+from sideeffects.requested import with_askings
 from sideeffects.services import foresight
 from sideeffects.services.answers import Result
 from sideeffects.services.refuse import name_of
@@ -83,8 +84,9 @@ class EffectSerializer(Shape):
         return effect.target.name if effect.target else None
 
     def get_words(self, effect: Effect) -> str:
-        """Return the sentence."""
-        return str(effect_words(effect))
+        """Return the sentence: of its request, where one is carried, since that knows whether anything has left."""
+        asking = getattr(effect, "asking", None)
+        return str(asking.words if asking else effect_words(effect))
 
 
 class GroupSerializer(Shape):
@@ -288,7 +290,7 @@ class GroupPageSerializer(GroupSerializer):
     @extend_schema_field(EffectSerializer(many=True))
     def get_members(self, view: GroupView) -> Any:
         """Return the first members, principal first."""
-        return EffectSerializer(view.first_members(MOST_SHOWN), many=True).data
+        return EffectSerializer(with_askings(view.first_members(MOST_SHOWN)), many=True).data
 
     @extend_schema_field(ChangedSerializer(many=True))
     def get_changed(self, view: GroupView) -> Any:
