@@ -134,7 +134,11 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     reach = offers.reach_of(view)
     back = queries.restorable(view.group)
     lines = [
-        Line(back, ngettext("comes back", "come back", back), _("Under the old ids, as it was when it was revoked.")),
+        Line(
+            back,
+            _("would come back") if clashes else ngettext("comes back", "come back", back),
+            _("Under the old ids, as it was when it was revoked."),
+        ),
         Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
         Line(reach.others, _("stay gone"), _("Deleted before the revoke, or purged since: not this revocation's.")),
         Line(
@@ -147,7 +151,7 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     may = bool(back) and policies.may_decide(view.by, view.group)
     why = "" if may else _("Nothing of this action is in the trash that you could restore.")
     if may and clashes:
-        why = _("All come back or none. As long as something stands in the way, nothing would be restored.")
+        why = _("All come back or none: until this is put right by hand, nothing would be restored. Then look again.")
     shown = [line for line in lines if line.count]
     return Question(
         shown, back, may and not clashes, why, clashes=clashes[:CLASHES], more_clashes=len(clashes[CLASHES:])
