@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connections
@@ -81,7 +82,7 @@ def test_one_decision_wins_whatever_else_is_decided_or_asked_at_that_moment(four
         late = act(run, "approve", "s3", 605, person=True, approval=approval)
         tasks = {0: [yes] * 3 + [no] * 3, 1: [yes] * 2 + [late] * 4, 2: [yes, act(run, "begin", "s3", 605)] * 3}[number]
         told = Counter(four.all_at_once(*tasks))
-        decided = Decision.objects.filter(pk=approval)
+        decided = Decision.objects.filter(pk=UUID(approval))
         made = written("approval_given") - before[0], written("approval_declined") - before[1]
         assert sum(made) == decided.count() <= 1
         assert states(run)["s3"] in {"completed", "declined", "begun"}
