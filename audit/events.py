@@ -220,6 +220,7 @@ _EVENTS = (
             "reason": "the typed reason, empty where none was asked for",
             "asked_by": "who had asked for it",
             "settles": "true where this tells what has become of members since, false where it tells of the asking",
+            "overrides": "true where rows were taken back over later changes that the asker had been shown",
             "members": "the members it speaks of, principal first: type, id, class, outcome and detail of each; "
             "where it settles, only those that moved",
             "attempts": "every try at their targets: request, number, token id (jti), key (kid), what came of it",

@@ -129,6 +129,12 @@ def check_may_restore(by: Actor, group: Group, *, reason: str) -> Authority:
     return _persons_authority(by, group, reason=reason)
 
 
+def check_may_override(by: Actor) -> None:
+    """Let through persons: taking back over what someone did since is a judgment; raises ForPersonsOnlyError."""
+    if not by.is_person:
+        raise ForPersonsOnlyError("override later changes")
+
+
 def _persons_authority(by: Actor, group: Group, *, reason: str) -> Authority:
     if by.owns(group.owner_id):
         return Authority.OWNER

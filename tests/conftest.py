@@ -1,6 +1,7 @@
 """What do the tests share? Tables that can be emptied, cheap passwords, a real browser."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,20 @@ from tests.tampering import without_triggers
 def pytest_configure() -> None:
     """Hash passwords quickly: no test is about how slow that must be."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Name the operation that a generated test is about: since pytest 9.2 schemathesis' tests are all called alike."""
+    label = getattr(item, "operation_label", None)
+    if label and item.id.params is None:
+        item._id = item.id.with_params(label)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse two tests of one name: several processes would run only one of them, and say that all passed."""
+    names = Counter(item.nodeid for item in items)
+    if alike := [name for name, count in names.items() if count > 1]:
+        raise pytest.UsageError(f"More than one test is called {', '.join(alike[:5])}")
 
 
 @pytest.fixture(autouse=True, scope="session")

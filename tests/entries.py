@@ -28,6 +28,7 @@ def revoked(number: int = 1, *, tasks: int = 2, title: str = "", **changes: Any)
         "reason": "",
         "asked_by": "user:alice",
         "settles": False,
+        "overrides": False,
         "members": members,
         "attempts": [],
         "counts": {"revoked": tasks},

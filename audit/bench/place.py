@@ -48,6 +48,7 @@ def entry(number: int) -> Entry:
         "counts": {"revoked": 3},
         "complete": True,
         "conflict_open": False,
+        "overrides": False,
     }
     subjects = [("task", key) for key in ids]
     target = ("project", str(number))

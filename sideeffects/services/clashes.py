@@ -5,11 +5,12 @@ from typing import Any
 
 from sideeffects import queries
 from sideeffects.models import Effect, Group
-from sideeffects.targets import local
-from sideeffects.targets.local import Clash
+from sideeffects.services.decided import revoked_piece
+from sideeffects.targets import local, returning
+from sideeffects.targets.returning import Clash
 from sideeffects.transitions import EffectState, Operation
 
-__all__ = ["Clash", "RestoreClashError", "before", "left_at", "of"]
+__all__ = ["Clash", "RestoreClashError", "before", "of"]
 
 
 class RestoreClashError(Exception):
@@ -32,18 +33,12 @@ def before(group: Group) -> list[Clash]:
 def of(removed: Sequence[Effect], *, owner: Any, lock: bool = False) -> list[Clash]:
     """Return what stands in the way of bringing back these effects of one group, in their order."""
     pieces = [
-        local.Returning(
-            local.Piece(effect.type, effect.object_id, owner),
+        returning.Returning(
+            piece := revoked_piece(effect, owner),
             deleted=effect.operation == Operation.CREATE,
-            version=left_at(effect),
+            version=piece.expected,
         )
         for effect in removed
         if effect.state == EffectState.REVOKED
     ]
-    return local.clashes(pieces, lock=lock)
-
-
-def left_at(effect: Effect) -> str:
-    """Return at which version a revoke left an object, empty where none was kept."""
-    undone = effect.version_after if effect.operation == Operation.CREATE else effect.version_before
-    return effect.version_undone or undone
+    return returning.clashes(pieces, lock=lock)

@@ -15,6 +15,7 @@ from sideeffects.services import record
 from sideeffects.services.declare import version_of
 from sideeffects.services.hold import Held
 from sideeffects.services.land import Recorded, end, settle
+from sideeffects.services.retry import BusyError, retried
 from sideeffects.tools import Call, RegisteredTool, RowsNotThereError, ToolRefusesError
 from sideeffects.transitions import GroupState
 
@@ -141,23 +142,28 @@ def _lease(
 def _run(
     tool: RegisteredTool, group: Group, arguments: dict[str, Any], *, owner: Any, by: Actor, now: datetime
 ) -> Recorded:
-    assert tool.function is not None
     try:
-        with transaction.atomic():
-            # The group is locked only to land it: whoever asks meanwhile is told that it is in progress, and at once.
-            held = Held(owner=owner, now=now)
-            written = tool.function(arguments, Call(owner=owner, by=str(by.party), now=now, hold=held.hold))
-            effects = held.effects(written, group.tool_version)
-            return settle(_still_mine(group), effects, by=by, now=now)
+        return retried(lambda: _landed(tool, group, dict(arguments), owner=owner, by=by, now=now))
     except LeaseLostError:
         raise
     except Exception as error:  # noqa: BLE001  (whatever a tool raises, nothing of it stays and its text is not trusted)
         logger.error("%s failed with %s", tool.name, type(error).__name__)  # noqa: TRY400  (its text may hold arguments)
-        why = str(error) if isinstance(error, (RowsNotThereError, ToolRefusesError)) else ""
+        why = str(error) if isinstance(error, (RowsNotThereError, ToolRefusesError, BusyError)) else ""
         with transaction.atomic():
             reason = why or f"{tool.name} raised {type(error).__name__}"
             end(_still_mine(group), "fail", reason=reason, by=by, now=now)
-        raise ToolFailedError(tool.name, group, why) from None
+        raise (error if isinstance(error, BusyError) else ToolFailedError(tool.name, group, why)) from None
+
+
+@transaction.atomic
+def _landed(
+    tool: RegisteredTool, group: Group, arguments: dict[str, Any], *, owner: Any, by: Actor, now: datetime
+) -> Recorded:
+    """Run the tool and land what it wrote. The group is locked only then: twins are told at once that it is running."""
+    assert tool.function is not None
+    held = Held(owner=owner, now=now)
+    written = tool.function(arguments, Call(owner=owner, by=str(by.party), now=now, hold=held.hold))
+    return settle(_still_mine(group), held.effects(written, group.tool_version), by=by, now=now)
 
 
 def _still_mine(group: Group) -> Group:

@@ -30,6 +30,7 @@ class Held:
     def __init__(self, *, owner: Any, now: datetime) -> None:
         self.owner, self.now = owner, now
         self.before: dict[Key, str] = {}
+        self._under: dict[Key, set[Key]] = {}  # what each hung under before
 
     def hold(self, type_: str, ids: Sequence[str]) -> list[Any]:
         """Lock the owner's rows that stand, note their versions, return them in order; raises RowsNotThereError."""
@@ -41,6 +42,7 @@ class Held:
         unnoted = [row for key, row in rows.items() if (type_, key) not in self.before]
         versions = adapter.versions(unnoted, now=self.now) if unnoted else {}
         self.before |= {(type_, key): version for key, version in versions.items()}
+        self._under |= {(type_, key): set(above) for key, above in adapter.parents(unnoted).items()}
         return [rows[key] for key in ids]
 
     def _is_there(self, adapter: LocalAdapter, row: Any) -> bool:
@@ -58,8 +60,7 @@ class Held:
             if item.external
             else NewEffect(
                 _declared(item),
-                RevokeClass.LOCAL if item.operation is Operation.CREATE else RevokeClass.NONE,
-                "" if item.operation is Operation.CREATE else f"No way back is declared for {item.operation.value}",
+                RevokeClass.LOCAL,
                 before=self.before.get((item.type, item.id), "") if item.operation is not Operation.CREATE else "",
                 after=after[item.type, item.id],
                 under=parents[item.type, item.id],
@@ -68,7 +69,7 @@ class Held:
         ]
 
     def _as_they_are(self, written: Sequence[Written]) -> tuple[Mapping[Key, str], Mapping[Key, list[Key]]]:
-        """Return the version each row is at now, and what else it hangs under, holding the tool to what it says."""
+        """Return the version each row is at now, and what else it hangs under now, holding the tool to what it says."""
         by_type: dict[str, list[Written]] = defaultdict(list)
         for item in written:
             by_type[item.type].append(item)
@@ -82,7 +83,9 @@ class Held:
             versions = adapter.versions(list(rows.values()), now=self.now)
             above = adapter.parents(list(rows.values()))
             after |= {(type_, key): versions[key] for key in rows}
-            parents |= {(type_, key): [one for one in above.get(key, ()) if one not in own] for key in rows}
+            for key in rows:
+                known = own | self._under.get((type_, key), set())
+                parents[type_, key] = [one for one in above.get(key, ()) if one not in known]
         return after, parents
 
     def _check(self, adapter: LocalAdapter, items: Sequence[Written], rows: Mapping[str, Any]) -> None:

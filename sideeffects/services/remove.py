@@ -1,7 +1,6 @@
 """Remove the local members of groups whose revoke is decided, stamp them, and put it on the log."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -10,52 +9,25 @@ from django.db.models import OuterRef, Subquery
 
 from audit import log
 from sideeffects.actors import Actor, party_of
-from sideeffects.models import Effect, Group, MemberOutcome, Revocation
-from sideeffects.policies import Authority
+from sideeffects.models import Effect, MemberOutcome, Revocation
 from sideeffects.services.answers import Answer, MemberAnswer, Result
-from sideeffects.services.ask import ask, is_waiting
+from sideeffects.services.ask import ask
+from sideeffects.services.decided import Decided
 from sideeffects.targets import local
-from sideeffects.transitions import EffectState, Outcome, RevokeClass, effect_after, outcome_of
+from sideeffects.transitions import EffectState, Operation, Outcome, effect_after, outcome_of
 
 Trigger = Revocation.Trigger
 
 
-@dataclass
-class Decided:
-    """One locked group whose revoke may and can be done, and on what authority."""
-
-    group: Group
-    members: Sequence[Effect]
-    authority: Authority
-    conflict_open: bool
-    obstacles: Mapping[UUID, str] = field(default_factory=dict)  # why a waiting member's target is not asked
-    local_members: Sequence[Effect] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.local_members = [
-            effect
-            for effect in self.members
-            if effect.state == EffectState.ACTIVE and effect.revoke_class == RevokeClass.LOCAL
-        ]
-
-    @property
-    def to_ask(self) -> list[Effect]:
-        """Return the members that their targets are asked about."""
-        return [effect for effect in self.members if is_waiting(effect) and not self.obstacles.get(effect.pk)]
-
-
 def remove(
-    decided: Sequence[Decided], *, by: Actor, now: datetime, reason: str, trigger: Trigger
+    decided: Sequence[Decided], rows: local.Rows, *, by: Actor, now: datetime, reason: str, trigger: Trigger
 ) -> dict[UUID, Result]:
-    """Take the local members of all these groups away, have targets asked about the others, and return the answers.
+    """Take the local members of all these groups back, have targets asked about the others, and return the answers.
 
     A local failure undoes the requests too, since nothing of them has left the database. Inside the caller's
-    transaction; the groups are locked. Raises MembersFailedError. Writes `COMPENSATE`.
+    transaction; the groups and `rows` are locked. Raises MembersFailedError. Writes `COMPENSATE`.
     """
-    pieces = [
-        local.Piece(effect.type, effect.object_id, one.group.owner) for one in decided for effect in one.local_members
-    ]
-    absent = local.remove(pieces, by=str(by.party), now=now)
+    absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
     revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger) for one in decided]
     Revocation.objects.bulk_create(revocations)
     asked = {one.group.pk: one.to_ask for one in decided}
@@ -63,6 +35,7 @@ def remove(
         _move(one, revocation, absent, now=now)
     ask(asked, {revocation.group_id: revocation for revocation in revocations}, now=now)
     _stamp(decided, revocations, now=now)
+    _note_overridden(decided, rows, now=now)
     answers = [_answer(one) for one in decided]
     MemberOutcome.objects.bulk_create(
         MemberOutcome(revocation=revocation, effect=member.effect, outcome=member.outcome, detail=member.detail)
@@ -119,18 +92,41 @@ def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now
         Effect.objects.filter(pk__in=gone).update(state=EffectState.GONE, **stamps)
 
 
+def _note_overridden(decided: Sequence[Decided], rows: local.Rows, *, now: datetime) -> None:
+    """Keep the version that a row is at after an override: no other says what it says."""
+    overridden = [
+        (effect, piece)
+        for one in decided
+        if one.edits
+        for effect, piece in zip(one.local_members, one.pieces, strict=True)
+        if piece.key in one.edits
+    ]
+    versions = rows.versions([piece for _, piece in overridden], now=now)
+    for effect, piece in overridden:
+        effect.version_undone = versions[piece.key]
+    Effect.objects.bulk_update([effect for effect, _ in overridden], ["version_undone"])
+
+
 def _answer(one: Decided) -> Answer:
     members = [MemberAnswer(effect, outcome_of(effect.as_member()), _detail(effect, one)) for effect in one.members]
     return Answer(one.group, members, one.conflict_open)
 
 
+_DONE = {Operation.UPDATE: "put back to the version before", Operation.DELETE: "undeleted"}
+_NOTHING_LEFT = {Operation.DELETE: "stood again already, not by this"}
+
+
 def _detail(effect: Effect, one: Decided) -> str:
-    outcome = outcome_of(effect.as_member())
+    outcome, operation = outcome_of(effect.as_member()), Operation(effect.operation)
     if outcome is Outcome.ALREADY_GONE:
-        return "was already gone, not by this"
+        return _NOTHING_LEFT.get(operation, "was already gone, not by this")
     if outcome is Outcome.NOT_ATTEMPTED:
         return one.obstacles.get(effect.pk, "")
-    return effect.reason
+    if outcome is not Outcome.REVOKED:
+        return effect.reason
+    edit = one.edits.get((effect.type, effect.object_id))
+    over = f"over later changes of {edit.labels}" if edit else ""
+    return " ".join(words for words in (_DONE.get(operation, ""), over) if words)[:500]
 
 
 def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Actor) -> log.Entry:
@@ -152,6 +148,7 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
             "reason": revocation.reason,
             "asked_by": revocation.asked_by,
             "settles": "false",
+            "overrides": "true" if one.edits else "false",
             "attempts": [],
             "complete": answer.complete,
             "conflict_open": one.conflict_open,

@@ -1,8 +1,9 @@
-"""Restore what the newest standing revocation of a group removed: exactly those rows, under their old ids."""
+"""Restore what the newest standing revocation of a group took back: exactly those rows, as they were before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -13,6 +14,8 @@ from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
 from sideeffects.services import clashes, refuse
 from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.decided import revoked_piece
+from sideeffects.services.retry import retried
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
 
@@ -55,18 +58,18 @@ class _Decided:
 
 
 def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) -> list[Result]:
-    """Bring back what the newest revocation of each group removed and has not given back; one result a group.
+    """Bring back what the newest revocation of each group took back and has not given back; one result a group.
 
-    A group that is restored already is answered as it is. What had been deleted before that revocation stays deleted
-    (T1); ids are the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored). Writes
-    `restored`, or `restore_refused` after the rollback.
+    What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
+    is restored already is answered as it is. What had been deleted before that revocation stays deleted (T1); ids are
+    the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
+    NothingInTrashError, PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored).
+    Writes `restored`, or `restore_refused` after the rollback.
     """
     results = []
     for key in dict.fromkeys(groups):
         try:
-            with transaction.atomic():
-                results.append(Result(key, _restore(key, by=by, now=now, reason=reason.strip())))
+            results.append(Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip()))))
         except REFUSALS as error:
             results.append(Result(key, refusal=_explained(key, error)))
     refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
@@ -82,6 +85,11 @@ def _explained(key: UUID, error: Exception) -> Exception:
     return clashes.RestoreClashError(group, found) if found else error
 
 
+def _restored(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
+    with transaction.atomic():
+        return _restore(key, by=by, now=now, reason=reason)
+
+
 def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     decided = _decide(key, by=by, reason=reason)
     removed = decided.removed
@@ -89,12 +97,15 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         return _answer(decided, already=True)
     if found := clashes.of(removed, owner=decided.group.owner, lock=True):
         raise clashes.RestoreClashError(decided.group, found)
-    pieces = [local.Piece(effect.type, effect.object_id, decided.group.owner) for effect in removed]
-    local.restore(pieces, by=str(by.party), now=now)
+    pieces = [revoked_piece(effect, decided.group.owner) for effect in removed]
+    rows = local.Rows(pieces, locked=True)
+    rows.read(pieces)
+    rows.give_back(pieces, by=str(by.party), now=now)
     for effect in removed:
         effect.state = effect_after(EffectState(effect.state), "restore")
         effect.state_at = effect.restored_at = now
         effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
+        effect.version_undone = ""
     Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
         state=EffectState.ACTIVE,
         state_at=now,
@@ -102,6 +113,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         restored_by=str(by.party),
         revocation=None,
         purge_at=None,
+        version_undone="",
     )
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])

@@ -1,19 +1,22 @@
 """Revoke groups: the local members of each in one transaction with its record, all or none; then targets are asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
 from audit import log
-from sideeffects import policies, queries
+from sideeffects import dependants, policies, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Agent, Effect, Group
-from sideeffects.services import refuse
+from sideeffects.services import refuse, since
 from sideeffects.services.answers import Answer, MemberAnswer, Result
 from sideeffects.services.ask import is_waiting, obstacle
-from sideeffects.services.remove import Decided, Trigger, remove
+from sideeffects.services.decided import Decided
+from sideeffects.services.remove import Trigger, remove
+from sideeffects.services.retry import retried
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, GroupState, outcome_of
 
@@ -51,50 +54,89 @@ class TargetsOutOfReachError(Exception):
 
 
 # What keeps one group as it is while its neighbours go on; anything else undoes the whole.
-REFUSALS = (*policies.REFUSALS, InFlightError, NothingWrittenError, NotRevocableError, TargetsOutOfReachError)
+REFUSALS = (
+    *policies.REFUSALS,
+    *since.REFUSALS,
+    InFlightError,
+    NothingWrittenError,
+    NotRevocableError,
+    TargetsOutOfReachError,
+)
 
 
-def revoke(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str, trigger: Trigger) -> list[Result]:
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """By whom, when and how a revoke is asked for, and which choices were made about it."""
+
+    by: Actor
+    now: datetime
+    reason: str
+    trigger: Trigger
+    overrides: Mapping[UUID, str]
+    leave_later: bool
+
+    @property
+    def is_rollback(self) -> bool:
+        """Say whether it goes as far as a plan's steps do, which no cap may cut short."""
+        return self.trigger == Trigger.ROLLBACK
+
+
+def revoke(
+    *,
+    groups: Sequence[UUID],
+    by: Actor,
+    now: datetime,
+    reason: str,
+    trigger: Trigger,
+    overrides: Mapping[UUID, str] | None = None,
+    leave_later: bool = False,
+) -> list[Result]:
     """Take back everything that these groups declared and that can be taken back; one result a group, in order.
 
-    A group that is taken back already is answered as it is. Refusals: NotFoundError, ReadOnlyError,
-    ScopeMissingError, ReasonRequiredError, RevokeCapError, InFlightError, NothingWrittenError, NotRevocableError,
-    TargetsOutOfReachError, MembersFailedError. Writes `COMPENSATE`, or `revoke_refused` after the rollback.
+    A group that is taken back already is answered as it is. What others of the list build on goes after them.
+    `overrides`: for a group, the `seen` of the EditedSinceError by which a person was told what would be lost.
+    `leave_later`: take a group back though later ones build on it, where that is possible. Refusals: NotFoundError,
+    ReadOnlyError, ScopeMissingError, ReasonRequiredError, ForPersonsOnlyError, RevokeCapError, InFlightError,
+    NothingWrittenError, NotRevocableError, TargetsOutOfReachError, EditedSinceError, DependedOnError,
+    MembersFailedError. Writes `COMPENSATE`, or `revoke_refused` after the rollback.
     """
-    results = _attempt(list(dict.fromkeys(groups)), by=by, now=now, reason=reason.strip(), trigger=trigger)
+    terms = Terms(
+        by=by, now=now, reason=reason.strip(), trigger=trigger, overrides=overrides or {}, leave_later=leave_later
+    )
+    asked = list(dict.fromkeys(groups))
+    found = retried(lambda: _attempt(sorted(asked), terms))
+    results = [found[key] for key in asked]
     refuse.log_refusals(results, action="revoke_refused", by=by, now=now, reason=reason.strip())
     return results
 
 
-def _attempt(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: Trigger) -> list[Result]:
+def _attempt(ids: list[UUID], terms: Terms) -> dict[UUID, Result]:
     """Revoke all of them set-wise; where a member fails, bisect until the group that holds it stands alone."""
     try:
         with transaction.atomic():
-            return _revoke(ids, by=by, now=now, reason=reason, trigger=trigger)
+            return _revoke(ids, terms)
     except local.MembersFailedError as error:
         if len(ids) == 1:
-            return [Result(ids[0], refusal=error)]
+            return {ids[0]: Result(ids[0], refusal=error)}
         half = len(ids) // 2
-        halves = (ids[:half], ids[half:])
-        return [result for part in halves for result in _attempt(part, by=by, now=now, reason=reason, trigger=trigger)]
+        return _attempt(ids[half:], terms) | _attempt(ids[:half], terms)  # the newer first: they may build on the older
 
 
-def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: Trigger) -> list[Result]:
+def _revoke(ids: list[UUID], terms: Terms) -> dict[UUID, Result]:
+    by, now = terms.by, terms.now
     if by.token is not None:
         # Its cap is counted under this lock, which lets by what only refers to the agent, such as recording.
         Agent.objects.select_for_update(no_key=True).get(pk=by.token.agent_id)
-    locked = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version")
-    rows = {row.pk: row for row in locked.filter(pk__in=ids).order_by("pk")}
+    rows = _locked(ids)
     members, conflicts = queries.members_of(list(rows)), queries.open_conflicts(rows)
     results: dict[UUID, Result] = {}
     work: list[Decided] = []
     for key in ids:
         try:
-            rollback = trigger == Trigger.ROLLBACK  # as far as its plan's steps go, which no cap may cut short
-            one = _classified(
-                key, rows, members.get(key, []), conflicts, by=by, now=now, reason=reason, rollback=rollback
-            )
-            if (one.local_members or one.to_ask) and not rollback:
+            if key in terms.overrides:
+                policies.check_may_override(by)
+            one = _classified(key, rows, members.get(key, []), conflicts, terms)
+            if (one.local_members or one.to_ask) and not terms.is_rollback:
                 policies.check_agent_cap(by, more=len(work) + 1, now=now)
         except REFUSALS as error:
             results[key] = Result(key, refusal=error)
@@ -103,9 +145,48 @@ def _revoke(ids: list[UUID], *, by: Actor, now: datetime, reason: str, trigger: 
             work.append(one)
         else:
             results[key] = Result(key, answer=_as_it_is(one))
-    if work:
-        results |= remove(work, by=by, now=now, reason=reason, trigger=trigger)
-    return [results[key] for key in ids]
+    return results | (_in_order(work, terms) if work else {})
+
+
+def _locked(ids: list[UUID]) -> dict[UUID, Group]:
+    """Return the groups, those that have landed locked.
+
+    What has not landed stays unlocked: a tool that runs holds rows and wants its group last, so whoever held that and
+    wanted the rows would wait for it for ever.
+    """
+    known = Group.objects.select_related("owner", "tool_version").filter(pk__in=ids).order_by("pk")
+    in_flight = {row.pk: row for row in known.exclude(state=GroupState.LANDED)}
+    landed = known.filter(state=GroupState.LANDED).select_for_update(of=("self",))
+    return in_flight | {row.pk: row for row in landed}
+
+
+def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
+    """Take the groups back, each after those that build on it; what was changed or is built on since is refused."""
+    rows = local.Rows([piece for one in work for piece in one.pieces], locked=True)
+    rows.read([piece for one in work for piece in one.pieces])
+    decided = {one.group.pk: one for one in work}
+    builds = dependants.of(list(decided))
+    results: dict[UUID, Result] = {}
+    gone: set[UUID] = set()
+    for wave in dependants.waves(list(decided), builds):
+        ready = []
+        for key in wave:
+            try:
+                _check_since(decided[key], since.still(builds.get(key, {}), gone), rows, terms)
+            except since.REFUSALS as error:
+                results[key] = Result(key, refusal=error)
+            else:
+                ready.append(decided[key])
+        if ready:
+            results |= remove(ready, rows, by=terms.by, now=terms.now, reason=terms.reason, trigger=terms.trigger)
+            gone |= {one.group.pk for one in ready}
+    return results
+
+
+def _check_since(one: Decided, later: list[dependants.Later], rows: local.Rows, terms: Terms) -> None:
+    since.check_alone(one, later, leave=terms.leave_later, by=terms.by)
+    override = terms.overrides.get(one.group.pk, "")
+    one.edits = since.check_unedited(one, rows, override=override, by=terms.by)
 
 
 def _classified(
@@ -113,18 +194,14 @@ def _classified(
     rows: dict[UUID, Group],
     members: list[Effect],
     conflicts: set[UUID],
-    *,
-    by: Actor,
-    now: datetime,
-    reason: str,
-    rollback: bool,
+    terms: Terms,
 ) -> Decided:
     """Decide whether this group may and can be revoked; raises the refusal."""
     group = rows.get(key)
     if group is None:
         raise policies.NotFoundError("group", str(key))
-    authority = policies.check_may_revoke(by, group, reason=reason, rollback=rollback)
-    obstacles = {row.pk: obstacle(row, group, by=by, now=now) for row in members if is_waiting(row)}
+    authority = policies.check_may_revoke(terms.by, group, reason=terms.reason, rollback=terms.is_rollback)
+    obstacles = {row.pk: obstacle(row, group, by=terms.by, now=terms.now) for row in members if is_waiting(row)}
     work = Decided(group, members, authority, key in conflicts, obstacles)
     if group.state in {GroupState.OPEN, GroupState.LOST}:
         raise InFlightError(group)

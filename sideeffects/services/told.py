@@ -148,6 +148,7 @@ def _entry(
             "reason": revocation.reason,
             "asked_by": revocation.asked_by,
             "settles": "true",
+            "overrides": "false",
             "complete": is_complete(GroupState(group.state), alone, conflict_open=conflict_open),
             "conflict_open": conflict_open,
             "counts": dict(counts),

@@ -1,229 +1,272 @@
 """How are local objects taken back and restored, a list at a time? Everything or nothing."""
 
+import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from django.db import OperationalError
 from django.db.models import ProtectedError, RestrictedError
 
-from sideeffects.targets.base import LocalAdapter
-from sideeffects.targets.registry import adapter_for
+from sideeffects.targets.base import Content, LocalAdapter
+from sideeffects.targets.edits import Change, Edit
+from sideeffects.targets.registry import ADAPTERS, adapter_for
+from sideeffects.transitions import Operation
 
+Key = tuple[str, str]
 NAMED = 3  # objects that a sentence names
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One local object: its type, its id, and on whose behalf it is touched."""
+    """One local object: its type and id, on whose behalf it is touched, and what was done to it.
+
+    `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since.
+    """
 
     type: str
     id: str
     owner: Any
+    operation: Operation = Operation.CREATE
+    before: str = ""
+    after: str = ""
+    expected: str = ""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """Return type and id."""
         return self.type, self.id
 
 
-@dataclass(frozen=True)
-class Returning:
-    """One object that a restore would bring back: whether it has to lie in the trash, at which version it was left."""
-
-    piece: Piece
-    deleted: bool = True
-    version: str = ""
-
-
-@dataclass(frozen=True)
-class Clash:
-    """One object that cannot come back as it was, and why."""
-
-    type: str
-    id: str
-    why: str
-    edited: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.type} {self.id} {self.why}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return its members, as an answer tells them."""
-        return {"type": self.type, "id": self.id, "why": self.why, "edited": self.edited}
+def by_adapter(pieces: Iterable[Piece]) -> list[tuple[LocalAdapter, list[Piece]]]:
+    """Fold pieces by their adapter, in the order in which everyone locks; raises NoAdapterError."""
+    folded: dict[str, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        folded[piece.type].append(piece)
+    for type_ in folded:
+        adapter_for(type_)
+    return [(ADAPTERS[type_], folded[type_]) for type_ in sorted(folded, key=list(ADAPTERS).index)]
 
 
 class MembersFailedError(Exception):
     """Some objects could not be changed, so none was; `members` names them where it is known which."""
 
-    def __init__(self, members: Sequence[tuple[str, str]], why: str) -> None:
+    def __init__(self, members: Sequence[Key], why: str) -> None:
         self.members = [f"{type_} {key}" for type_, key in members]
         self.why = why
         super().__init__(f"Nothing was changed: {', '.join(self.members)} {why}.")
 
 
-def remove(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[tuple[str, str]]:
-    """Remove the objects that are present and return those that were absent under the lock already.
+class Rows:
+    """The rows of some pieces as they are now: locked to decide, or only looked at to show.
 
-    Later types go first, since a principal's parts follow it. Raises MembersFailedError: a present object was not
-    changed by the write (V3), its write failed (V4), or it is someone else's by now.
+    Locked in one order, whoever locks: types as their adapters are registered, rows in the order of their keys.
     """
-    absent: set[tuple[str, str]] = set()
-    for adapter, group in reversed(_by_adapter(pieces)):
-        rows = adapter.lock([piece.id for piece in group])
-        present = [piece for piece in group if piece.id in rows and not adapter.is_deleted(rows[piece.id])]
-        ids = dict.fromkeys(piece.id for piece in present)
-        absent |= {piece.key for piece in group if piece.id not in ids}
-        _check_owners(adapter, rows, present)
-        _change(adapter, [rows[key] for key in ids], list(ids), adapter.remove, by=by, now=now)
-    return absent
 
+    def __init__(self, pieces: Iterable[Piece], *, locked: bool) -> None:
+        self._rows: dict[Key, Any] = {}
+        for adapter, some in by_adapter(pieces):
+            found = (adapter.lock if locked else adapter.find)(list(dict.fromkeys(piece.id for piece in some)))
+            self._rows |= {(adapter.type, key): row for key, row in found.items()}
+        self._said: dict[str, dict[str, Content]] = defaultdict(dict)
 
-def restore(pieces: Sequence[Piece], *, by: str, now: datetime) -> None:
-    """Bring the objects back under their ids; raises MembersFailedError where one is not in the trash or fails."""
-    for adapter, group in _by_adapter(pieces):
-        rows = adapter.lock([piece.id for piece in group])
-        not_there = [piece.key for piece in group if piece.id not in rows or not adapter.is_deleted(rows[piece.id])]
-        if not_there:
-            raise MembersFailedError(not_there, "is not in the trash any more")
-        _check_owners(adapter, rows, group)
-        unique = {piece.id: rows[piece.id] for piece in group}
-        _change(adapter, list(unique.values()), list(unique), adapter.restore, by=by, now=now)
+    def __contains__(self, piece: Piece) -> bool:
+        return piece.key in self._rows
 
+    def of(self, piece: Piece) -> Any:
+        """Return the row of a piece that is there."""
+        return self._rows[piece.key]
 
-def clashes(returning: Sequence[Returning], *, lock: bool = False) -> list[Clash]:
-    """Return what stands in the way of bringing these back, in their order; empty where nothing is known to.
+    def is_standing(self, piece: Piece) -> bool:
+        """Say whether the row is there and not in the trash."""
+        return piece in self and not adapter_for(piece.type).is_deleted(self.of(piece))
 
-    With `lock` the rows, and those they hang under, stay as they are found until the transaction ends.
-    """
-    wanted = {one.piece.key: one for one in returning}
-    adapters = _by_adapter([one.piece for one in returning])
-    found = _orphans(adapters, set(wanted), lock=lock)
-    for adapter, group in adapters:
-        look = adapter.lock if lock else adapter.find
-        rows = look([piece.id for piece in group])
-        taken = adapter.clashes([row for row in rows.values() if adapter.is_deleted(row)])
-        edits = _edited(adapter, rows, [wanted[piece.key] for piece in group])
-        for piece in group:
-            if why := _in_the_way(adapter, rows, wanted[piece.key]) or taken.get(piece.id, ""):
-                found[piece.key] = Clash(*piece.key, why)
-            elif piece.key not in found and piece.id in edits:
-                found[piece.key] = Clash(*piece.key, edits[piece.id], edited=True)
-    return [found[key] for key in wanted if key in found]
+    # -- What they said -------------------------------------------------------------------------------------------
 
+    def read(self, pieces: Iterable[Piece]) -> None:
+        """Read what rows said at the versions that deciding about these pieces takes, in one query a type."""
+        wanted: dict[str, set[str]] = defaultdict(set)
+        for piece in pieces:
+            around = {piece.before, piece.after} if piece.operation is Operation.UPDATE else set()
+            wanted[piece.type] |= {version for version in {piece.expected, *around} if version}
+        for type_, versions in wanted.items():
+            unread = versions - self._said[type_].keys()
+            if unread:
+                self._said[type_] |= adapter_for(type_).contents(unread)
 
-def _in_the_way(adapter: LocalAdapter, rows: Any, one: Returning) -> str:
-    row = rows.get(one.piece.id)
-    if row is None:
-        return "is not there any more"
-    if adapter.is_deleted(row) is not one.deleted:
-        return "is not in the trash any more" if one.deleted else "is in the trash by now"
-    return "" if adapter.belongs_to(row, one.piece.owner) else "belongs to someone else by now"
+    def written(self, piece: Piece) -> AbstractSet[str]:
+        """Return the fields that an update changed; raises MembersFailedError where its versions are not kept."""
+        said = self._said[piece.type]
+        if piece.before not in said or piece.after not in said:
+            raise MembersFailedError([piece.key], "was changed, but its version before is not kept")
+        before, after = said[piece.before], said[piece.after]
+        return {name for name in before.keys() & after.keys() if before[name] != after[name]}
 
+    def edits(self, pieces: Iterable[Piece]) -> dict[Key, Edit]:
+        """Return how rows that are there differ from what they are expected to say, and what a revoke makes of that."""
+        found = {}
+        for piece in pieces:
+            then = self._said[piece.type].get(piece.expected)
+            adapter = adapter_for(piece.type)
+            if then is None or piece not in self or not adapter.belongs_to(self.of(piece), piece.owner):
+                continue  # what is someone else's by now is refused, and not shown
+            now = adapter.content(self.of(piece))
+            names = [name for name in now if name in then and now[name] != then[name]]
+            if names:
+                found[piece.key] = self._edit(piece, names, then, now)
+        return found
 
-def _edited(adapter: LocalAdapter, rows: Any, returning: Sequence[Returning]) -> dict[str, str]:
-    """Return, by id, which fields someone has changed since the revoke."""
-    left = adapter.contents({one.version for one in returning if one.version})
-    said = {}
-    for one in returning:
-        row, was = rows.get(one.piece.id), left.get(one.version)
-        if row is None or was is None:
-            continue
-        fields = [adapter.label(name) for name, value in adapter.content(row).items() if was.get(name) != value]
-        if fields:
-            where = "in the trash" if one.deleted else "since the revoke"
-            said[one.piece.id] = f"was edited {where} ({', '.join(fields)})"
-    return said
+    def _edit(self, piece: Piece, names: Sequence[str], then: Content, now: Content) -> Edit:
+        adapter = adapter_for(piece.type)
+        reverted: Content = {}
+        if piece.operation is Operation.UPDATE:
+            reverted = {name: self._said[piece.type][piece.before][name] for name in self.written(piece)}
+        return Edit(
+            type=piece.type,
+            id=piece.id,
+            operation=piece.operation,
+            changes=[
+                Change(adapter.label(name), then[name], now[name], reverted.get(name, now[name])) for name in names
+            ],
+            digest=hashlib.sha256(json.dumps(now, sort_keys=True).encode()).hexdigest(),
+        )
 
+    def versions(self, pieces: Iterable[Piece], *, now: datetime) -> dict[Key, str]:
+        """Return the version that each of these locked rows is at."""
+        rows: dict[str, list[Any]] = defaultdict(list)
+        for piece in pieces:
+            rows[piece.type].append(self.of(piece))
+        return {
+            (type_, key): version
+            for type_, some in rows.items()
+            for key, version in adapter_for(type_).versions(some, now=now).items()
+        }
 
-def _orphans(
-    adapters: Sequence[tuple[LocalAdapter, list[Piece]]], coming: set[tuple[str, str]], *, lock: bool
-) -> dict[tuple[str, str], Clash]:
-    """Return what hangs under an object that is not there and does not come back with it."""
-    above: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for adapter, group in adapters:
-        rows = list(adapter.find([piece.id for piece in group]).values())
-        for key, parents in adapter.parents(rows).items():
-            above[adapter.type, key] = [parent for parent in parents if parent not in coming]
-    gone = _gone(list(dict.fromkeys(key for keys in above.values() for key in keys)), lock=lock)
-    return {
-        child: Clash(*child, f"belongs to {key[0]} {key[1]}, {gone[key]}")
-        for child, keys in above.items()
-        for key in reversed(keys)
-        if key in gone
-    }
+    # -- Changing -------------------------------------------------------------------------------------------------
 
+    def take_back(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
+        """Undo the writes and return what there was nothing to undo of any more.
 
-def _gone(parents: Sequence[tuple[str, str]], *, lock: bool) -> dict[tuple[str, str], str]:
-    """Return which of these objects are not there, and in which way."""
-    gone: dict[tuple[str, str], str] = {}
-    for adapter, group in _by_adapter([Piece(*key, None) for key in parents]):
-        look = adapter.lock if lock else adapter.find
-        rows = look([piece.id for piece in group])
-        for piece in group:
-            if piece.id not in rows:
-                gone[piece.key] = "which is gone"
-            elif adapter.is_deleted(rows[piece.id]):
-                gone[piece.key] = "which is in the trash: restore that first"
-    return gone
+        Removes what was created, sets changed fields back, undeletes what was deleted. Raises MembersFailedError: a
+        present object was not changed by the write (V3), its write failed (V4), or it is someone else's by now.
+        """
+        undone = {piece.key for piece in pieces if not self.can_undo(piece)}
+        todo = [piece for piece in pieces if piece.key not in undone]
+        self._check_owners(todo)
+        self._change(todo, Operation.CREATE, "remove", by=by, now=now)
+        self._revert(todo, {piece.key: piece.before for piece in todo}, by=by, now=now)
+        self._check_clashes(todo)
+        self._change(todo, Operation.DELETE, "restore", by=by, now=now)
+        return undone
 
+    def can_undo(self, piece: Piece) -> bool:
+        """Say whether there is something to undo: an update also of what lies in the trash by now."""
+        if piece.operation is Operation.UPDATE:
+            return piece in self
+        return piece in self and self.is_standing(piece) is (piece.operation is Operation.CREATE)
 
-def purge(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[tuple[str, str]]:
-    """Delete the objects for good and return those that were absent under the lock already.
+    def give_back(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> None:
+        """Do again what a revoke has undone; raises MembersFailedError where a row is not as that left it, or fails."""
+        self._check_restorable(pieces)
+        self._check_owners(pieces)
+        self._change(pieces, Operation.DELETE, "remove", by=by, now=now)
+        self._revert(pieces, {piece.key: piece.after for piece in pieces}, by=by, now=now)
+        self._change(pieces, Operation.CREATE, "restore", by=by, now=now)
 
-    Later types go first, since a principal's parts point to it. Raises MembersFailedError: an object is not in the
-    trash any more, is someone else's by now, or something still points to it.
-    """
-    absent: set[tuple[str, str]] = set()
-    for adapter, group in reversed(_by_adapter(pieces)):
-        rows = adapter.lock([piece.id for piece in group])
-        present = [piece for piece in group if piece.id in rows]
-        absent |= {piece.key for piece in group if piece.id not in rows}
-        alive = [piece.key for piece in present if not adapter.is_deleted(rows[piece.id])]
-        if alive:
+    def purge(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
+        """Delete what was created for good and return what was absent under the lock already.
+
+        Raises MembersFailedError: an object is not in the trash any more, is someone else's by now, or something still
+        points to it.
+        """
+        present = [piece for piece in pieces if piece in self]
+        if alive := [piece.key for piece in present if self.is_standing(piece)]:
             raise MembersFailedError(alive, "is not in the trash: it was brought back by hand")
-        _check_owners(adapter, rows, present)
-        ids = list(dict.fromkeys(piece.id for piece in present))
-        _change(adapter, [rows[key] for key in ids], ids, adapter.purge, by=by, now=now)
-    return absent
+        self._check_owners(present)
+        self._change(present, Operation.CREATE, "purge", by=by, now=now)
+        return {piece.key for piece in pieces if piece not in self}
+
+    def _check_restorable(self, pieces: Sequence[Piece]) -> None:
+        is_ready = {
+            Operation.CREATE: lambda piece: piece in self and not self.is_standing(piece),
+            Operation.UPDATE: lambda piece: piece in self,
+            Operation.DELETE: self.is_standing,
+        }
+        why = {
+            Operation.CREATE: "is not in the trash any more",
+            Operation.UPDATE: "is not there any more",
+            Operation.DELETE: "is deleted or gone already",
+        }
+        for operation in Operation:
+            some = [piece for piece in pieces if piece.operation is operation]
+            if failed := [piece.key for piece in some if not is_ready[operation](piece)]:
+                raise MembersFailedError(failed, why[operation])
+
+    def _check_owners(self, pieces: Iterable[Piece]) -> None:
+        strangers = [
+            piece.key for piece in pieces if not adapter_for(piece.type).belongs_to(self.of(piece), piece.owner)
+        ]
+        if strangers:
+            raise MembersFailedError(strangers, "belongs to someone else by now")
+
+    def _check_clashes(self, pieces: Sequence[Piece]) -> None:
+        """Refuse to undelete what cannot come back as it is, before that is written."""
+        for adapter, keys in _keys(pieces, Operation.DELETE):
+            clashes = adapter.clashes([self._rows[adapter.type, key] for key in keys])
+            if clashes:
+                raise MembersFailedError([(adapter.type, key) for key in clashes], "; ".join(clashes.values()))
+
+    def _change(self, pieces: Sequence[Piece], operation: Operation, verb: str, *, by: str, now: datetime) -> None:
+        """Remove, purge or restore rows: the parts of a principal follow it, so they go before it and come after it."""
+        todo = _keys(pieces, operation)
+        for adapter, keys in todo if verb == "restore" else reversed(todo):
+            self._hold_to_it(adapter, keys, partial(getattr(adapter, verb), by=by, now=now))
+
+    def _revert(self, pieces: Sequence[Piece], to: Mapping[Key, str], *, by: str, now: datetime) -> None:
+        """Set the fields that updates changed to what they were at a version, and no others."""
+        fields = {piece.key: self.written(piece) for piece in pieces if piece.operation is Operation.UPDATE}
+        for adapter, keys in _keys(pieces, Operation.UPDATE):
+            verb = partial(
+                adapter.revert,
+                to={key: to[adapter.type, key] for key in keys},
+                fields={key: fields[adapter.type, key] for key in keys},
+                by=by,
+                now=now,
+            )
+            self._hold_to_it(adapter, keys, verb)
+
+    def _hold_to_it(self, adapter: LocalAdapter, keys: Sequence[str], verb: Callable[[Any], Collection[str]]) -> None:
+        """Call one verb of an adapter and hold it to what it says it changed."""
+        try:
+            changed = verb([self._rows[adapter.type, key] for key in keys])
+        except OperationalError:
+            raise  # a deadlock or a closed connection is nobody's row
+        except (ProtectedError, RestrictedError) as error:
+            raise MembersFailedError([(adapter.type, key) for key in keys], _pointed_to(error)) from error
+        except Exception as error:
+            names = [(adapter.type, key) for key in keys]
+            raise MembersFailedError(names, f"could not be changed ({type(error).__name__})") from error
+        if missed := [(adapter.type, key) for key in keys if key not in changed]:
+            raise MembersFailedError(missed, "is there but was not changed by the write")
 
 
-def _by_adapter(pieces: Sequence[Piece]) -> list[tuple[LocalAdapter, list[Piece]]]:
-    groups: dict[str, list[Piece]] = defaultdict(list)
+def purge(pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
+    """Lock the objects, delete them for good, return those that were absent already; see `Rows.purge`."""
+    return Rows(pieces, locked=True).purge(pieces, by=by, now=now)
+
+
+def _keys(pieces: Iterable[Piece], operation: Operation) -> list[tuple[LocalAdapter, list[str]]]:
+    """Return by adapter the ids of the rows that an operation wrote, each once, as types come: principals first."""
+    ids: dict[str, dict[str, None]] = defaultdict(dict)
     for piece in pieces:
-        groups[piece.type].append(piece)
-    return [(adapter_for(type_), group) for type_, group in groups.items()]
-
-
-def _check_owners(adapter: LocalAdapter, rows: Any, pieces: Any) -> None:
-    strangers = [piece.key for piece in pieces if not adapter.belongs_to(rows[piece.id], piece.owner)]
-    if strangers:
-        raise MembersFailedError(strangers, "belongs to someone else by now")
-
-
-def _change(
-    adapter: LocalAdapter,
-    rows: Sequence[Any],
-    ids: Sequence[str],
-    verb: Callable[..., set[str]],
-    *,
-    by: str,
-    now: datetime,
-) -> None:
-    """Call one verb of an adapter and hold it to what it says it changed."""
-    if not rows:
-        return
-    try:
-        changed = verb(rows, by=by, now=now)
-    except (ProtectedError, RestrictedError) as error:
-        raise MembersFailedError([(adapter.type, key) for key in ids], _pointed_to(error)) from error
-    except Exception as error:
-        names = [(adapter.type, key) for key in ids]
-        raise MembersFailedError(names, f"could not be changed ({type(error).__name__})") from error
-    missed = [(adapter.type, key) for key in ids if key not in changed]
-    if missed:
-        raise MembersFailedError(missed, "is there but was not changed by the write")
+        if piece.operation is operation:
+            ids[piece.type][piece.id] = None
+    return [(ADAPTERS[type_], list(some)) for type_, some in ids.items()]
 
 
 def _pointed_to(error: ProtectedError | RestrictedError) -> str:

@@ -120,14 +120,14 @@ def create_task(arguments: dict[str, Any], call: Call) -> list[Written]:
 @tool("task.update", arguments=TaskChanges, contract=LOCAL)
 def update_task(arguments: dict[str, Any], call: Call) -> list[Written]:
     """Change a task's title, or tick it off."""
-    [task] = call.hold("task", [arguments.pop("task")])
+    [task] = call.hold("task", [arguments["task"]])
     return [_changed("task", task, arguments, call)]
 
 
 @tool("note.update", arguments=NoteChanges, contract=LOCAL)
 def update_note(arguments: dict[str, Any], call: Call) -> list[Written]:
     """Change a note's title or text."""
-    [note] = call.hold("note", [arguments.pop("note")])
+    [note] = call.hold("note", [arguments["note"]])
     return [_changed("note", note, arguments, call)]
 
 
@@ -150,9 +150,10 @@ def delete_notes(arguments: dict[str, Any], call: Call) -> list[Written]:
 
 
 def _changed(type_: str, row: Kept, changes: dict[str, Any], call: Call) -> Written:
-    for name, value in changes.items():
-        setattr(row, name, value)
-    bulk_update_with_history([row], type(row), list(changes), default_date=call.now)
+    names = [name for name in changes if name != type_]
+    for name in names:
+        setattr(row, name, changes[name])
+    bulk_update_with_history([row], type(row), names, default_date=call.now)
     return Written(type=type_, id=str(row.pk), title=str(row), operation=Operation.UPDATE)
 
 

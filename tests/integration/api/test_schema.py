@@ -19,11 +19,13 @@ from schemathesis.config import SchemathesisConfig
 from config.wsgi import application
 from plans.services.submit import submit
 from sideeffects import actors
+from sideeffects.models import Declaration
 from sideeffects.services import tokens
-from tests import executions, factories
+from tests import executions, external, factories
 from tests.factories import NOW, SCOPES
 
-FEW, MANY = 5, 60
+FEW, MANY = 3, 60
+TARGET = "http://127.0.0.1:9"  # nothing is sent there: no worker runs
 KEPT = [
     checks.not_a_server_error,
     checks.status_code_conformance,
@@ -58,9 +60,12 @@ class World:
         self.names |= {
             "execution": executions.Run(by=by).id,
             "step": "s1",
-            "target": "crm.example",
-            "row": self.group.pk,
+            "target": external.registered(TARGET).name,
+            "row": external.asked(external.contact(by=by)).pk,
         }
+        for key in ("1", "2"):
+            factories.report(by, [factories.contact(key)], tool="tracker.add")
+        self.names["conflict"] = Declaration.objects.get(held=False, group__tool="tracker.add").pk
         system = actors.system("test")
         _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
 
@@ -79,7 +84,8 @@ class World:
 
 
 @pytest.fixture
-def world(db):
+def world(db, monkeypatch):
+    monkeypatch.setattr(settings, "TARGET_HOSTS", frozenset({TARGET.removeprefix("http://")}))
     return World()
 
 

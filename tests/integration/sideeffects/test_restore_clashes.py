@@ -12,7 +12,7 @@ from sideeffects.services import clashes
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
-from sideeffects.targets import local
+from sideeffects.targets import local, returning
 from sideeffects.workspace.models import Project, Task
 from tests import factories
 from tests.factories import NOW, later, person, planner
@@ -117,20 +117,20 @@ def test_a_child_deleted_by_hand_before_stays_deleted_and_is_no_clash():
 
 
 def test_what_comes_up_after_the_look_is_answered_alike(monkeypatch):
-    group, look, looks = revoked(), local.clashes, []
+    group, look, looks = revoked(), returning.clashes, []
     why, _ = _taken()
 
     def blind_at_first(*args, **options):
         looks.append(options)
         return look(*args, **options) if len(looks) > 1 else []
 
-    monkeypatch.setattr(local, "clashes", blind_at_first)
+    monkeypatch.setattr(returning, "clashes", blind_at_first)
     refusal = back(group).refusal
     assert isinstance(refusal, clashes.RestoreClashError)
     assert why in str(refusal)
     assert len(looks) == 2
     assert Project.objects.filter(deleted_at=None).count() == 1
-    monkeypatch.setattr(local, "clashes", lambda *_, **__: [])
+    monkeypatch.setattr(returning, "clashes", lambda *_, **__: [])
     assert isinstance(back(group).refusal, local.MembersFailedError)
 
 

@@ -1,0 +1,124 @@
+"""Which later actions build on an action: they changed or deleted its objects, or created something under them?
+
+Only what stands counts, and only actions of the same owner: another's word about an id gives no hold on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from sideeffects.models import Above, Effect
+from sideeffects.transitions import EffectState, Operation, RevokeClass
+
+MOST_LEVELS = 25  # of actions that build on each other; whoever stands higher is named when these have gone
+
+
+class How(StrEnum):
+    """In which way a later action builds on an earlier one."""
+
+    CHANGED = "changed"
+    DELETED = "deleted"
+    UNDER = "created under"
+
+
+@dataclass
+class Later:
+    """One later action, how it builds on the earlier one, and on which of its objects."""
+
+    group: UUID
+    how: set[How] = field(default_factory=set)
+    objects: set[tuple[str, str]] = field(default_factory=set)
+    blocks: bool = False  # it deleted what the earlier one created, which can go only after that is undeleted
+
+
+Builds = Mapping[UUID, Mapping[UUID, Later]]  # earlier group → later group → how
+
+
+def of(groups: Iterable[UUID]) -> Builds:
+    """Return what stands and builds on what stands of each group, in three queries however many groups there are."""
+    standing = _standing(list(groups))
+    earlier: dict[tuple[str, str], list[_Row]] = defaultdict(list)
+    for values in standing.values_list(*_NAMES):
+        row = _Row(*values)
+        earlier[row.type, row.id].append(row)
+    types = {type_ for type_, _ in earlier}
+    found: dict[UUID, dict[UUID, Later]] = defaultdict(dict)
+    for later, how in (*_on_the_same(standing, types), *_under(standing, types)) if types else ():
+        for own in earlier.get((later.type, later.id), ()):
+            if _builds_on(later, own):
+                one = found[own.group].setdefault(later.group, Later(later.group))
+                one.how.add(how)
+                one.objects.add((own.type, own.id))
+                one.blocks |= how is How.DELETED and own.operation == Operation.CREATE
+    return found
+
+
+def closure(groups: Sequence[UUID]) -> list[UUID]:
+    """Return these groups and all that builds on them, directly or not, the newest first."""
+    every = set(groups)
+    level = list(groups)
+    for _ in range(MOST_LEVELS):
+        level = list({later for some in of(level).values() for later in some} - every)
+        if not level:
+            break
+        every |= set(level)
+    return sorted(every, reverse=True)
+
+
+def waves(groups: Sequence[UUID], builds: Builds) -> list[list[UUID]]:
+    """Return the groups in the order in which they can go: each after all of those that build on it."""
+    chosen, placed, done = dict.fromkeys(groups), set[UUID](), list[list[UUID]]()
+    while chosen:
+        ready = [key for key in chosen if not (builds.get(key, {}).keys() & chosen.keys())]
+        done.append(ready or list(chosen))
+        placed |= set(done[-1])
+        chosen = {key: None for key in chosen if key not in placed}
+    return done
+
+
+_NAMES = ("pk", "group", "group__owner", "type", "object_id", "target", "revoke_class", "operation")
+
+
+class _Row(NamedTuple):
+    key: UUID
+    group: UUID
+    owner: Any
+    type: str
+    id: str
+    target: Any
+    revoke_class: str
+    operation: str
+
+
+def _standing(groups: Sequence[UUID]) -> QuerySet[Effect]:
+    rows = Effect.objects.filter(group__in=groups, state=EffectState.ACTIVE)
+    return rows.exclude(revoke_class=RevokeClass.NONE).exclude(object_id="").order_by()
+
+
+def _on_the_same(own: QuerySet[Effect], types: AbstractSet[str]) -> Iterable[tuple[_Row, How]]:
+    rows = Effect.objects.filter(state=EffectState.ACTIVE, type__in=types, object_id__in=own.values("object_id"))
+    for values in rows.exclude(operation=Operation.CREATE).order_by().values_list(*_NAMES):
+        row = _Row(*values)
+        yield row, How.CHANGED if row.operation == Operation.UPDATE else How.DELETED
+
+
+def _under(own: QuerySet[Effect], types: AbstractSet[str]) -> Iterable[tuple[_Row, How]]:
+    """Yield what was written under these objects: the row is the later effect's, its object the one above it."""
+    rows = Above.objects.filter(type__in=types, object_id__in=own.values("object_id"))
+    standing = rows.filter(effect__state=EffectState.ACTIVE).order_by()
+    names = ("effect", "effect__group", "effect__group__owner", "type", "object_id", "effect__target")
+    for values in standing.values_list(*names, "effect__revoke_class", "effect__operation"):
+        yield _Row(*values), How.UNDER
+
+
+def _builds_on(later: _Row, own: _Row) -> bool:
+    """Say whether it does: an id is a local object's, or one target's."""
+    is_local = own.revoke_class == RevokeClass.LOCAL
+    same_place = later.target == own.target and is_local == (later.revoke_class == RevokeClass.LOCAL)
+    return later.group != own.group and later.owner == own.owner and later.key > own.key and same_place
