@@ -19,7 +19,7 @@ class Heads:
     def __init__(self, log: str, held: Held | None) -> None:
         self.log, self.agreed = log, 0  # up to which size a checkpoint agreed
         self._keys = held.keys if held else ()
-        self._held = list(held.heads) if held else []
+        self.held = list(held.heads) if held else []
         self._kept = _Ahead(_checkpoints(log, 0))
         self._tiles = _Ahead(_tiles(log, 0))
 
@@ -38,14 +38,14 @@ class Heads:
             return self._other(head.size, "the checkpoint held")
         walk.begin(head.size, chain.from_hex(value), frontier)
         self.agreed = head.size
-        self._held = [one for one in self._held if one.size > head.size or one.root != head.root]
+        self.held = [one for one in self.held if one.size > head.size or one.root != head.root]
         self._kept = _Ahead(_checkpoints(self.log, head.size))
         self._tiles = _Ahead(_tiles(self.log, head.size // merkle.WIDTH))
         return None
 
     def next_size(self, size: int) -> int:
         """Return the next size at which there is a head, or a tile that is full."""
-        held = next((head.size for head in self._held if head.size > size), AFTER_ALL)
+        held = next((head.size for head in self.held if head.size > size), AFTER_ALL)
         kept = self._kept.first
         full = (size // merkle.WIDTH + 1) * merkle.WIDTH
         return min(held, kept.size if kept and kept.size > size else AFTER_ALL, full)
@@ -55,8 +55,8 @@ class Heads:
         return self._of_held(frontier) or self._of_kept(frontier) or self._of_tile(frontier)
 
     def _of_held(self, frontier: merkle.Frontier) -> Fault | None:
-        while self._held and self._held[0].size <= frontier.size:
-            head = self._held.pop(0)
+        while self.held and self.held[0].size <= frontier.size:
+            head = self.held.pop(0)
             if head.size < frontier.size or head.root != frontier.root:
                 return self._other(head.size, "the checkpoint held")
             self.agreed = head.size
@@ -101,8 +101,8 @@ class Heads:
 
     def of_the_end(self, size: int) -> Fault | None:
         """Say whether a checkpoint covers more than there is."""
-        if self._held:
-            return self._cut(self._held[-1], size)
+        if self.held:
+            return self._cut(self.held[-1], size)
         if kept := self._kept.first:
             return Fault(
                 faults.MISSING, size, "", f"a checkpoint kept here covers {kept.size} records; the log ends before"

@@ -74,6 +74,16 @@ class Frontier:
             self._push(level, fold(leaves[done : done + (1 << level)]))
             done += 1 << level
 
+    def followed_by(self, part: "Frontier") -> "Frontier":
+        """Return the tree that goes on with a part; raises ValueError where that does not stand at a full subtree."""
+        if self.size and part.size > 1 << _low(self.size):
+            raise ValueError("the part is larger than what may follow here")
+        grown = Frontier(self.size, self.peaks)
+        grown.tiles = {**self.tiles, **part.tiles}
+        for (level, _), peak in zip(nodes(0, part.size), part.peaks, strict=True):
+            grown._push(level, peak)
+        return grown
+
     def _push(self, level: int, peak: bytes) -> None:
         size, self.size = self.size, self.size + (1 << level)
         while size >> level & 1:

@@ -31,6 +31,32 @@ def snapshot() -> Iterator[None]:
             yield
 
 
+def shared() -> str:
+    """Return the name under which other processes see what this snapshot sees; SQLite has none, and needs none there.
+
+    What only grows is the same in each of its snapshots, as far as the oldest goes.
+    """
+    if transaction.get_connection().vendor == "sqlite":
+        return ""
+    with transaction.get_connection().cursor() as cursor:
+        cursor.execute("SELECT pg_export_snapshot()")
+        return str(cursor.fetchone()[0])
+
+
+@contextmanager
+def snapshot_of(name: str) -> Iterator[None]:
+    """Read everything inside as of the moment of another process's snapshot, which must still be open."""
+    if not name:
+        with snapshot():
+            yield
+        return
+    with transaction.atomic(durable=True):
+        with transaction.get_connection().cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(f"SET TRANSACTION SNAPSHOT '{name}'")  # PostgreSQL's own name, and no place for a parameter
+        yield
+
+
 @contextmanager
 def text_as_stored() -> Iterator[None]:
     """Read text that is no UTF-8 as well, each wrong byte as a lone surrogate: SQLite stores it, and reads it never."""

@@ -15,6 +15,7 @@ from audit.faults import Fault
 from audit.heads import Heads
 from audit.held import Held
 from audit.models import Checkpoint, Record, Seal, Unsealed
+from audit.pieces import together
 from audit.rows import waiting
 from audit.snapshot import snapshot, text_as_stored
 from audit.walk import ROWS, OutOfTimeError, Walk, rows_of
@@ -45,7 +46,12 @@ class Verdict:
 
 
 def verify(
-    name: str | None = None, *, held: Held | None = None, incremental: bool = False, seconds: float | None = None
+    name: str | None = None,
+    *,
+    held: Held | None = None,
+    incremental: bool = False,
+    seconds: float | None = None,
+    processes: int = 1,
 ) -> Verdict:
     """Check every record against its bytes, place, chain, tree, lookup columns and subjects, and checkpoints.
 
@@ -53,9 +59,11 @@ def verify(
     says that it agrees with itself, no more: whoever owns the database can write a new one. `broken` names the first
     fault. With `incremental`, records that the smallest checkpoint held covers are not read again: that the log begins
     with them is proven by their root. With `seconds`, a log that takes longer is answered `cannot tell`, with how far
-    it got. No sealed record, and none that should be there: `cannot tell`.
+    it got. With `processes`, several read at once: for a command, since a server's threads cannot be divided. No sealed
+    record, and none that should be there: `cannot tell`.
     """
-    look = partial(_look, settings.AUDIT_LOG if name is None else name, held, seconds, incremental=incremental)
+    log = settings.AUDIT_LOG if name is None else name
+    look = partial(_look, log, held, seconds, incremental=incremental, processes=processes)
     with snapshot():
         try:
             return look()
@@ -66,8 +74,9 @@ def verify(
                 return look()
 
 
-def _look(log: str, held: Held | None, seconds: float | None, *, incremental: bool) -> Verdict:
+def _look(log: str, held: Held | None, seconds: float | None, *, incremental: bool, processes: int) -> Verdict:
     looked = _Look(log, held, seconds=seconds)
+    looked.processes = processes
     looked.count(whole=not incremental)
     try:
         fault = looked.first_fault(incremental=incremental)
@@ -103,7 +112,7 @@ class _Look:
     """One look at a log; used inside a snapshot."""
 
     def __init__(self, log: str, held: Held | None, *, seconds: float | None) -> None:
-        self.log, self.held, self.since = log, held, 0
+        self.log, self.held, self.since, self.processes = log, held, 0, 1
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.walk = Walk(log, self.deadline)
 
@@ -125,7 +134,8 @@ class _Look:
             if fault := heads.resume(self.walk, self.held.checked):
                 return fault
             self.since = self.walk.checked
-        fault = self.walk.first_fault(heads) or self._of_the_end() or heads.of_the_end(self.walk.checked)
+        early = together(self.walk, heads, self.size, self.processes) if self.processes > 1 else None
+        fault = early or self.walk.first_fault(heads) or self._of_the_end() or heads.of_the_end(self.walk.checked)
         return fault or self._of_unsealed() or (None if incremental else self._of_the_rest())
 
     def verdict(self, verdict: str, fault: Fault | None) -> Verdict:

@@ -39,6 +39,7 @@ class Walk:
     def begin(self, checked: int, value: bytes, frontier: merkle.Frontier) -> None:
         """Take what stands before a place as good."""
         self.checked, self.value, self.frontier = checked, value, frontier
+        self.before = checked - frontier.size  # places that the tree leaves out: it is that of a piece
 
     def first_fault(self, watch: Watch, end: int = AFTER_ALL) -> Fault | None:
         """Return the first fault among the places from here on."""
@@ -87,7 +88,7 @@ class Walk:
             done += step
             if fault := watch.look(self.frontier):
                 return fault
-            self.checked = self.frontier.size
+            self.checked = self.before + self.frontier.size
         return None
 
     def _closer(self, sealed: Sealed, leaf: bytes, expected: int, before: bytes) -> Fault | None:

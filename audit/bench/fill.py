@@ -12,7 +12,7 @@ from audit import chain, tree
 from audit.bench.place import NOW
 from audit.bodies import Body, Entry, bodies_of
 from audit.events import Party
-from audit.models import Record
+from audit.models import Record, Seal
 
 AT_ONCE = tree.GO * 256  # records in one go: as many as the tree takes at once
 _MARK = "987654321000000"  # stands for the number in the record that all others are made of
@@ -24,12 +24,13 @@ _TABLES = {
 }
 
 
-def fill(log: str, count: int) -> None:
-    """Put so many small records on an empty log, sealed; the tree above them is extended by the sealer's own code."""
+def fill(log: str, count: int, *, after: int = 0) -> None:
+    """Put small records on a log, up to so many, sealed; the tree above is extended by the sealer's own code."""
     by = Party("user", "1", "alice")
     [pattern] = bodies_of(Entry("role_granted", ("user", _MARK), by, None, {"role": "auditor"}), log=log, now=NOW)
-    value = chain.start(log)
-    for first in range(0, count, AT_ONCE):
+    last = Seal.objects.filter(log=log, seq=after - 1).values_list("chain", flat=True).first()
+    value = chain.from_hex(last) if last else chain.start(log)
+    for first in range(after, count, AT_ONCE):
         value = _go(log, pattern, range(first, min(first + AT_ONCE, count)), value)
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), [Record]):

@@ -18,7 +18,7 @@ from audit.verify import verify
 
 LONG = int(os.environ.get("TAKEBACK_BENCH_RECORDS", "50000"))  # in the long log; a million takes some minutes
 NEWER = 10_000  # of these, since the last checkpoint
-PROCESSES = 2
+PROCESSES, PAIRS = 2, 3
 
 
 def verifying() -> Iterator[Figure]:
@@ -30,6 +30,10 @@ def verifying() -> Iterator[Figure]:
     rate = len(bodies) / min(cpu(verify) for _ in range(4))
     yield figure("full verify, beside hashing the leaves", rate, "records/s", len(bodies) / leaf_hashing)
     yield figure("full verify, beside hashing leaves, chain and tree", rate, "records/s", len(bodies) / all_hashing)
+    pairs = [(wall(verify), wall(lambda: verify(processes=PROCESSES))) for _ in range(PAIRS)]
+    one, several = sorted(pairs, key=lambda pair: pair[0] / pair[1])[PAIRS // 2]
+    case = f"full verify in {PROCESSES} processes, beside one, by the clock"
+    yield figure(case, len(bodies) / several, "records/s", len(bodies) / one)
     yield _memory()
 
 

@@ -1,5 +1,6 @@
 """Which objects did agents write, wherever they lie?"""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from sideeffects.api.schema import does, reads
 from sideeffects.api.shapes import AnswerSerializer, EffectSerializer
 from sideeffects.filters import EffectFilter
 from sideeffects.models import Effect, Revocation
+from sideeffects.requested import with_askings
 from sideeffects.services import revoke
 
 
@@ -35,6 +37,10 @@ class Effects(Listing):
         """Return the effects this asker may see."""
         return queries.effects_of(policies.visible_groups(by))
 
+    def shown(self, rows: Sequence[Any], by: Actor) -> Sequence[Any]:  # noqa: ARG002  (the same for all)
+        """Return them with what is asked about them."""
+        return with_askings(rows)
+
 
 class OneEffect(APIView):
     """One effect."""
@@ -42,7 +48,8 @@ class OneEffect(APIView):
     @reads(EffectSerializer)
     def get(self, request: Request, effect: UUID) -> Response:
         """Return it."""
-        return Response(EffectSerializer(visible(request, effect)).data)
+        [row] = with_askings([visible(request, effect)])
+        return Response(EffectSerializer(row).data)
 
 
 class RevokeEffect(APIView):

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from sideeffects import presenters
 from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.presenters import GroupView, effect_words, how_far
+from sideeffects.requested import with_askings
 from sideeffects.transitions import EffectState, GroupState, Operation, Outcome, RevokeClass, Standing
 
 MOST_SHOWN = 100  # members, records, revocations and differences in one answer; the address of all stands beside
@@ -79,8 +80,9 @@ class EffectSerializer(Shape):
         return effect.target.name if effect.target else None
 
     def get_words(self, effect: Effect) -> str:
-        """Return the sentence."""
-        return str(effect_words(effect))
+        """Return the sentence: of its request, where one is carried, since that knows whether anything has left."""
+        asking = getattr(effect, "asking", None)
+        return str(asking.words if asking else effect_words(effect))
 
 
 class GroupSerializer(Shape):
@@ -244,7 +246,7 @@ class GroupPageSerializer(GroupSerializer):
     @extend_schema_field(EffectSerializer(many=True))
     def get_members(self, view: GroupView) -> Any:
         """Return the first members, principal first."""
-        return EffectSerializer(view.first_members(MOST_SHOWN), many=True).data
+        return EffectSerializer(with_askings(view.first_members(MOST_SHOWN)), many=True).data
 
     @extend_schema_field(ConflictSerializer(many=True))
     def get_conflicts(self, view: GroupView) -> Any:

@@ -13,11 +13,11 @@ from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
 from sideeffects.services import clashes, refuse
-from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.answers import Answer, Result, as_they_stand
 from sideeffects.services.decided import revoked_piece
 from sideeffects.services.retry import retried
 from sideeffects.targets import local
-from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
+from sideeffects.transitions import EffectState, Outcome, effect_after
 
 
 class NothingInTrashError(Exception):
@@ -123,8 +123,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
 
 
 def _answer(decided: _Decided, *, already: bool = False) -> Answer:
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in decided.members]
-    return Answer(decided.group, members, decided.conflict_open, already=already)
+    return Answer(decided.group, as_they_stand(decided.members), decided.conflict_open, already=already)
 
 
 def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:

@@ -33,6 +33,7 @@ class Command(BaseCommand):
             action="store_true",
             help="do not read again what the smallest of the checkpoints covers: you have checked that before",
         )
+        parser.add_argument("--processes", type=int, default=1, metavar="N", help="how many read at once; 1 by default")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         held = self._held(options["checkpoint"], options["key"])
         if options["incremental"] and held is None:
             raise CommandError("--incremental needs a checkpoint to go on from.", returncode=UNTOLD)
-        verdict = verify(options["log"], held=held, incremental=options["incremental"])
+        verdict = verify(options["log"], held=held, incremental=options["incremental"], processes=options["processes"])
         now = timezone.now()  # noqa: TID251  (a command is a face)
         facts = verdict_facts(verdict, now)
         self.stdout.write(json.dumps(facts) if options["json"] else verdict_words(verdict, now))

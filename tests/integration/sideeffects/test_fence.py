@@ -80,7 +80,7 @@ def test_what_lands_is_revoked_once_in_the_name_of_whoever_set_the_fence(by):
     [body] = bodies("COMPENSATE")
     assert (body["actor"]["name"], body["data"]["trigger"]) == ("alice", "fence")
     assert [len(bodies(name)) for name in ("fence_set", "fence_ended")] == [1, 1]
-    assert notes(group) == ["Revoke asked by the fence that alice had set: not sent"]
+    assert notes(group) == ["Revoke asked by the fence that alice had set"]
 
 
 def test_a_call_that_was_lost_and_lands_after_all_is_caught(by):

@@ -13,7 +13,7 @@ from django.db import connection
 from audit.models import Record
 from sideeffects import actors
 from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation
-from sideeffects.services import purge
+from sideeffects.services import fence, purge
 from sideeffects.services.execute import InProgressError
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import InFlightError, revoke
@@ -204,6 +204,34 @@ def test_parallel_reports_that_differ_are_one_held_and_one_conflict(four, by):
     assert Declaration.objects.filter(held=True).count() == 1
     assert Declaration.objects.get(held=False).seen == TWENTY // 2
     assert (written("group_landed"), written("declaration_differed")) == (1, 1)
+
+
+def test_twenty_decisions_about_one_conflict_have_one_winner(four, by):
+    factories.report(by, [factories.contact("a")])
+    conflict = factories.report(by, [factories.contact("a"), factories.contact("b")]).conflict
+    assert conflict is not None
+    wanted = ["adopt", "split", "dismiss", "split"] * (TWENTY // 4)
+    told = Counter(
+        four.all_at_once(*[["decide", {"conflict": str(conflict.pk), "how": one, "who": "alice"}] for one in wanted])
+    )
+    conflict.refresh_from_db()
+    won = conflict.resolution
+    assert told == {won: 1, "already": wanted.count(won) - 1, "AlreadyResolvedError": TWENTY - wanted.count(won)}
+    assert written("conflict_resolved") == 1
+    assert Group.objects.count() == (2 if won == "split" else 1)
+    assert Effect.objects.count() == {"adopt": 2, "split": 3, "dismiss": 1}[won]
+
+
+def test_twenty_sweeps_and_clicks_fire_a_fence_once(four, by):
+    group = factories.project(by)
+    Group.objects.update(state=GroupState.OPEN)
+    fence.put(group=group.pk, reason="", by=person("alice"), now=NOW)
+    Group.objects.update(state=GroupState.LANDED)
+    told = Counter(four.all_at_once(*[["fire", {}], ["revoke", {"groups": [str(group.pk)]}]] * (TWENTY // 2)))
+    assert told["fired 1"] == 1
+    assert told["revoked"] <= 1
+    assert (written("COMPENSATE"), written("fence_ended"), alive()) == (1, 1, (0, 0))
+    assert Revocation.objects.get().trigger == ("click" if told["revoked"] else "fence")
 
 
 def test_two_imports_of_one_transcript_at_once_count_each_call_once(four, by):
