@@ -97,7 +97,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def group(self, which: int) -> Group:
         """Return one of the groups there are."""
-        rows = list(Group.objects.order_by("pk"))
+        rows = list(Group.objects.order_by("-pk"))  # small numbers are drawn most often: what is new is looked at most
         return rows[which % len(rows)]
 
     # -- What agents do -------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def one_of(self, model: Any, which: int) -> Any:
         """Return one of the rows there are."""
-        rows = list(model.objects.order_by("pk"))
+        rows = list(model.objects.order_by("-pk"))
         return rows[which % len(rows)]
 
     # -- What people do -------------------------------------------------------------------------------------------
