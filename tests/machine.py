@@ -175,7 +175,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.tick()
         row, text = self.one_of(model, which), "name" if model is Project else "title"
         key, said = (model._meta.model_name, str(row.pk)), f"edited {self.now}"
-        values = {
+        values: Any = {
             "edit": {text: said},
             "delete": {"deleted_at": row.deleted_at or self.now, "deleted_by": row.deleted_by or "user:alice"},
             "give": {"owner": self.who["bob"].user},
