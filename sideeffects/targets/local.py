@@ -14,7 +14,7 @@ from django.db import OperationalError
 from django.db.models import ProtectedError, RestrictedError
 
 from sideeffects.targets.base import Content, LocalAdapter
-from sideeffects.targets.edits import Change, Edit
+from sideeffects.targets.edits import Change, Edit, Wrote
 from sideeffects.targets.registry import ADAPTERS, adapter_for
 from sideeffects.transitions import Operation
 
@@ -108,6 +108,14 @@ class Rows:
             raise MembersFailedError([piece.key], "was changed, but its version before is not kept")
         before, after = said[piece.before], said[piece.after]
         return {name for name in before.keys() & after.keys() if before[name] != after[name]}
+
+    def wrote(self, piece: Piece) -> list[Wrote]:
+        """Return what an update changed, field by field; nothing where its versions are not kept any more."""
+        said = self._said[piece.type]
+        if piece.before not in said or piece.after not in said:
+            return []
+        label, before, after = adapter_for(piece.type).label, said[piece.before], said[piece.after]
+        return [Wrote(label(name), before[name], after[name]) for name in before if name in self.written(piece)]
 
     def edits(self, pieces: Iterable[Piece]) -> dict[Key, Edit]:
         """Return how rows that are there differ from what they are expected to say, and what a revoke makes of that."""
