@@ -26,7 +26,8 @@ NAMED = 3  # objects that a sentence names
 class Piece:
     """One local object: its type and id, on whose behalf it is touched, and what was done to it.
 
-    `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since.
+    `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since;
+    `over` is what an override passed over when it was set back.
     """
 
     type: str
@@ -36,6 +37,7 @@ class Piece:
     before: str = ""
     after: str = ""
     expected: str = ""
+    over: str = ""
 
     @property
     def key(self) -> Key:
@@ -183,7 +185,7 @@ class Rows:
         self._check_restorable(pieces)
         self._check_owners(pieces)
         self._change(pieces, Operation.DELETE, "remove", by=by, now=now)
-        self._revert(pieces, {piece.key: piece.after for piece in pieces}, by=by, now=now)
+        self._revert(pieces, {piece.key: piece.over or piece.after for piece in pieces}, by=by, now=now)
         self._change(pieces, Operation.CREATE, "restore", by=by, now=now)
 
     def purge(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:
