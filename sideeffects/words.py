@@ -151,6 +151,8 @@ def of_group(facts: GroupFacts) -> Words:
 def _revoked(facts: GroupFacts) -> Words:
     if not facts.counts.get(EffectState.REVOKED):
         return Words(Tone.NONE, _("Revoked, and purged from the trash"), since=facts.at)
+    if not facts.trash_until:
+        return Words(Tone.DONE, _("Revoked: put back to what was before"), since=facts.at)
     return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
 
 
@@ -229,6 +231,8 @@ class TrashFacts:
 
 def fate(facts: TrashFacts) -> Words:
     """Say what becomes of what lies in the trash, if nobody restores it."""
+    if not facts.until:
+        return Words(Tone.NONE, _("Nothing of it lies in the trash, so nothing is purged"))
     values = {"date": facts.until, "why": facts.held_why}
     if facts.conflict_open:
         text = _("Kept beyond {date} for as long as the difference is undecided")
