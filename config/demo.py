@@ -57,7 +57,7 @@ def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
     """
     with transaction.atomic():
         people = {name: _person(name, role, now=now) for name, role in PEOPLE.items()}
-        passwords = {name: _renew_password(person) for name, person in people.items()}
+        passwords = {person.get_username(): _renew_password(person) for person in people.values()}
         token, secret = _renew_token(people["alice"], now=now)
         if not Group.objects.filter(conversation=CONVERSATION).exists():
             _tell(token, now=now)

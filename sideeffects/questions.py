@@ -132,13 +132,17 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     `clashes`: what stands in the way of it, found beforehand.
     """
     reach = offers.reach_of(view)
-    back = queries.restorable(view.group)
+    counts = Counter(effect.operation for effect in queries.restorable_of(view.group))
+    back = sum(counts.values())
+    created, updated, deleted = (counts[operation] for operation in Operation)
     lines = [
         Line(
-            back,
-            _("would come back") if clashes else ngettext("comes back", "come back", back),
+            created,
+            _("would come back") if clashes else ngettext("comes back", "come back", created),
             _("Under the old ids, as it was when it was revoked."),
         ),
+        Line(updated, ngettext("is changed again", "are changed again", updated), _("The fields that were put back.")),
+        Line(deleted, ngettext("is deleted again", "are deleted again", deleted), _("As the agent had deleted it.")),
         Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
         Line(reach.others, _("stay gone"), _("Deleted before the revoke, or purged since: not this revocation's.")),
         Line(

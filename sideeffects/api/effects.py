@@ -11,15 +11,14 @@ from rest_framework.views import APIView
 
 from sideeffects import policies, queries
 from sideeffects.actors import Actor
-from sideeffects.api.bodies import ReasonBody
-from sideeffects.api.groups import asked
+from sideeffects.api.bodies import RevokeBody
+from sideeffects.api.groups import take_back
 from sideeffects.api.lists import Listing
 from sideeffects.api.schema import does, reads
-from sideeffects.api.shapes import AnswerSerializer, EffectSerializer
+from sideeffects.api.shapes import EffectSerializer, RevokedSerializer
 from sideeffects.filters import EffectFilter
-from sideeffects.models import Effect, Revocation
+from sideeffects.models import Effect
 from sideeffects.requested import with_askings
-from sideeffects.services import revoke
 
 
 class Effects(Listing):
@@ -55,11 +54,10 @@ class OneEffect(APIView):
 class RevokeEffect(APIView):
     """The taking back of the whole call that an effect belongs to."""
 
-    @does(ReasonBody, {200: AnswerSerializer}, 409, 422, 429)
+    @does(RevokeBody, {200: RevokedSerializer}, 409, 422, 429)
     def post(self, request: Request, effect: UUID) -> Response:
         """Take back the whole group of the effect: one business action is one group."""
-        group = visible(request, effect).group_id
-        return asked(request, group, revoke.revoke, trigger=Revocation.Trigger.API)
+        return take_back(request, visible(request, effect).group_id)
 
 
 def visible(request: Request, effect: UUID) -> Effect:

@@ -105,7 +105,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         effect.state = effect_after(EffectState(effect.state), "restore")
         effect.state_at = effect.restored_at = now
         effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
-        effect.version_undone = ""
+        effect.version_undone = effect.version_over = ""
     Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
         state=EffectState.ACTIVE,
         state_at=now,
@@ -114,6 +114,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         revocation=None,
         purge_at=None,
         version_undone="",
+        version_over="",
     )
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])

@@ -124,9 +124,9 @@ def test_what_was_only_put_back_lies_in_no_trash_and_is_never_purged(reader):
     take_back([group])
     alice = reader("alice")
     text = alice.read("/trash/")
-    assert "1 object put back" in text
+    assert "1 object can be restored" in text
     assert "Nothing of it lies in the trash, so nothing is purged" in text
-    assert "Revoked: put back to what was before" in text
+    assert "Revoked: put back to the version before" in text
     [entry] = alice.client.get("/api/v1/trash").json()["results"]
     assert (entry["number"], entry["in_trash_until"]) == (1, None)
     [effect] = alice.client.get(f"/api/v1/effects?group={group.pk}").json()["results"]

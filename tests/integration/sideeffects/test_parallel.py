@@ -19,7 +19,7 @@ from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import InFlightError, revoke
 from sideeffects.tools import REGISTRY
 from sideeffects.transitions import EffectState, GroupState
-from sideeffects.workspace.models import Project, Task
+from sideeffects.workspace.models import Note, Project, Task
 from tests import crew, factories
 from tests.crew import GATE, GATED, Crew
 from tests.factories import NOW, later, person, planner
@@ -124,6 +124,29 @@ def test_purges_and_restores_at_once_leave_each_group_whole_or_gone_and_say_so_o
     assert (Project.objects.count(), Task.objects.count()) == (restored, 3 * restored)
     for group in groups:
         assert len(set(Effect.objects.filter(group=group).values_list("state", flat=True))) == 1
+
+
+def test_tools_that_change_rows_and_revokes_of_them_all_wait_in_one_order(four, by):
+    """Twenty at once: lists in both orders, and tools that change, delete and tower over the same rows."""
+    for number in range(4):
+        factories.run(by, "note.create", {"title": f"N{number}"})
+    notes = [str(key) for key in Note.objects.order_by("pk").values_list("pk", flat=True)]
+    for key in notes:
+        factories.run(by, "note.update", {"note": key, "title": "Changed"})
+    groups = [str(key) for key in Group.objects.order_by("pk").values_list("pk", flat=True)]
+    lists = [["revoke", {"groups": order}] for order in (groups, groups[::-1])]
+    changes = [execute(by, "note.update", {"note": key, "body": "Also"}) for key in notes]
+    deletes = [execute(by, "note.delete", {"notes": order}) for order in (notes, notes[::-1])]
+    told = four.all_at_once(*lists * 4, *changes * 2, *deletes * 2)
+    assert {said for line in told for said in line.split(", ")} <= {
+        *("revoked", "already", "EditedSinceError", "DependedOnError", "recorded", "replayed"),
+        *("InProgressError", "ToolFailedError", "RevokedBeforeError"),
+    }
+    for effect in Effect.objects.filter(operation="create"):
+        deleted = Note.objects.exclude(deleted_at=None).filter(pk=effect.object_id)
+        standing = Effect.objects.filter(operation="delete", object_id=effect.object_id, state=EffectState.ACTIVE)
+        assert deleted.exists() is (effect.state == EffectState.REVOKED or standing.exists())
+    assert Revocation.objects.count() == written("COMPENSATE")
 
 
 # -- Executed here --------------------------------------------------------------------------------------------------
