@@ -68,6 +68,19 @@ WORDS = (
         _("undo window"),
         _("Until when a target can undo something, as declared; the target decides. Undeclared, it is unknown."),
     ),
+    ("plan", _("plan, step"), _("What an agent proposes to do, step by step, each with its way back.")),
+    ("pivot", _("pivot"), _("The step past which there is no rollback.")),
+    ("execution", _("execution"), _("An accepted plan being carried out, bound to the plan's digest.")),
+    (
+        "approval",
+        _("approval"),
+        _("A step that waits for a person until its deadline. Silence decides nothing; asked anew, it is another one."),
+    ),
+    (
+        "perishing",
+        _("perishing, unrecoverable"),
+        _("An undo window is about to close, or has closed, while the execution still goes well."),
+    ),
     ("stale", _("stale"), _("Unresolved for longer than its threshold.")),
     (
         "record",
