@@ -30,6 +30,16 @@ WORDS = (
         _("purge"),
         _("Let what lies in the trash leave it for good on its date: announced before, and held while it is disputed."),
     ),
+    (
+        "override",
+        _("override"),
+        _("Take back over what someone changed since: a person's decision, about the difference that was shown."),
+    ),
+    (
+        "builds-on",
+        _("builds on"),
+        _("A later action builds on an earlier one: it changed or deleted its objects, or created under them."),
+    ),
     ("declaration", _("declaration"), _("What a call says it wrote. What was declared is what is known.")),
     ("conflict", _("conflict"), _("Two declarations for the same call that disagree. A person resolves it.")),
     ("in-flight", _("in flight"), _("A call that has not landed: nobody knows yet what it wrote.")),

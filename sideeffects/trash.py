@@ -95,5 +95,7 @@ class Trash:
         own = policies.visible_groups(self.by).filter(owner=self.by.user)
         lying = Effect.objects.filter(group__in=own, state=EffectState.REVOKED)
         return lying.aggregate(
-            objects=Count("pk"), revocations=Count("revocation", distinct=True), first=Min("purge_at")
+            objects=Count("pk"),
+            revocations=Count("revocation", distinct=True),
+            first=Min("purge_at", filter=queries.IN_TRASH),
         )

@@ -241,6 +241,8 @@ class TrashFacts:
 
 def fate(facts: TrashFacts) -> Words:
     """Say what becomes of what lies in the trash, if nobody restores it."""
+    if not facts.until:
+        return Words(Tone.NONE, _("Nothing of it lies in the trash, so nothing is purged"))
     values = {"date": facts.until, "why": facts.held_why}
     if facts.conflict_open:
         text = _("Kept beyond {date} for as long as the difference is undecided")

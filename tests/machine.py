@@ -1,17 +1,13 @@
 """What may happen to what agents did, in any order and by whom? Moves of the property test, each held to its word."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.db import transaction
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import rule
 
-from audit import log
-from audit.verify import verify
-from sideeffects import actors, presenters, queries
+from sideeffects import actors, presenters
 from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.policies import REFUSALS, ForPersonsOnlyError, NotFoundError, ReadOnlyError
 from sideeffects.services import carry_out, claim, execute, land, resolve, settle, since
@@ -25,15 +21,11 @@ from sideeffects.targets.answers import Kind
 from sideeffects.targets.http import Came
 from sideeffects.transitions import TransitionError
 from sideeffects.workspace.models import Note, Project, Task
-from tests import external, factories, oracle
+from tests import factories, oracle
 from tests.external import WORKER
-from tests.factories import NOW, person, planner
-
-if TYPE_CHECKING:
-    from sideeffects.actors import Actor
+from tests.watched import Watched
 
 TOOL = "crm.example.create_contact"
-TARGET = "127.0.0.1:9"  # nobody is called: the moves draw what it answers
 UNDECIDED = (resolve.AlreadyResolvedError, resolve.NothingToAdoptError, resolve.NotKeptError)
 some = st.integers(0, 40)  # which of those there are; the count is not known beforehand
 objects = st.lists(st.sampled_from("abc"), min_size=1, max_size=2, unique=True)
@@ -42,63 +34,8 @@ people = st.sampled_from(["alice", "alice", "alice", "admin", "admin", "bob", "a
 answers = st.sampled_from([202, 202, 204, 409, 404, 500, 0])
 
 
-class AnyOrder(RuleBasedStateMachine):
-    """Alice, bob, an admin, an auditor and two agents, over one database that forgets everything at the end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.atomic = transaction.atomic()
-        self.atomic._from_testcase = True  # type: ignore[attr-defined]  # (Django's own mark, so that the log may be read)
-        self.atomic.__enter__()
-        self.now = NOW
-        self.look_at: set[str] = set()  # the groups that the last move was about
-        self.removed: dict[Any, dict[oracle.Key, Any]] = {}  # what each revocation took away, as it was before
-        self.hands: dict[oracle.Key, tuple[datetime, str, str]] = {}  # what was last written into a row by hand
-        self.touched: dict[Any, set[oracle.Key]] = {}  # and what happened to it since, otherwise than by a restore
-
-    @initialize()
-    def begin(self) -> None:
-        """Have people, agents with their owners, and a target that is registered."""
-        self.who: dict[str, Actor] = {name: person(name) for name in ("alice", "bob", "admin", "auditor")}
-        self.who |= {"agent": planner(), "scribe": planner(owner="bob", agent="scribe")}
-        external.contact("z", by=self.who["agent"])
-        external.registered(f"http://{TARGET}/")
-        self.settled()
-
-    def settled(self, *, keep: int | None = None) -> None:
-        """Remember how everything is, to see what the next move changes; `keep` the record that it began from."""
-        self.world, self.claims = oracle.world(), oracle.claims()
-        self.record = oracle.last_record() if keep is None else keep
-
-    def tick(self) -> None:
-        """Let a minute pass."""
-        self.now += timedelta(minutes=1)
-
-    def moved(self, act: Callable[[], Any], *refusals: type[Exception]) -> Any:
-        """Make a move; whatever row it changes has to stand on the log, and a refusal changes nothing at all."""
-        self.tick()
-        try:
-            came = act()
-        except refusals as error:
-            came = error
-        before = self.world, self.claims
-        self.settled(keep=self.record)
-        rows, claimed = oracle.changed(before[0], self.world), oracle.changed(before[1], self.claims)
-        logged = oracle.logged_since(self.record)
-        assert rows <= logged.objects, (rows, logged)
-        assert {oracle.group_of(one) for one in claimed} <= logged.groups, (claimed, logged)
-        if isinstance(came, Exception) and not isinstance(came, execute.ToolFailedError):
-            assert not rows, came
-            assert not claimed, came
-        for touched in self.touched.values():
-            touched.update(rows)
-        self.record, self.look_at = oracle.last_record(), {oracle.group_of(one) for one in claimed} | logged.groups
-        return came
-
-    def group(self, which: int) -> Group:
-        """Return one of the groups there are."""
-        rows = list(Group.objects.order_by("-pk"))  # small numbers are drawn most often: what is new is looked at most
-        return rows[which % len(rows)]
+class AnyOrder(Watched):
+    """The moves of agents, people, targets and the clock."""
 
     # -- What agents do -------------------------------------------------------------------------------------------
 
@@ -155,11 +92,6 @@ class AnyOrder(RuleBasedStateMachine):
     def run(self, agent: str, tool: str, arguments: dict[str, Any], key: str = "") -> Any:
         """Execute a tool."""
         return factories.run(self.who[agent], tool, dict(arguments), now=self.now, idempotency_key=key)
-
-    def one_of(self, model: Any, which: int) -> Any:
-        """Return one of the rows there are."""
-        rows = list(model.objects.order_by("-pk"))
-        return rows[which % len(rows)]
 
     # -- What people do -------------------------------------------------------------------------------------------
 
@@ -306,40 +238,3 @@ class AnyOrder(RuleBasedStateMachine):
             settle.settle(called=heard, by=WORKER, now=self.now)
 
         self.moved(carried)
-
-    # -- What has to be so at every moment --------------------------------------------------------------------------
-
-    @invariant()
-    def every_claim_is_what_the_tables_say(self) -> None:
-        """See the groups that the last move was about as each person sees them."""
-        self.check_claims(oracle.truths(self.look_at))
-
-    def check_claims(self, found: dict[Any, oracle.Truth]) -> None:
-        """Hold what is said of groups, and what is offered, against the tables."""
-        for rows in queries.rows_of([one.group for one in found.values()]):
-            for name in ("alice", "admin", "bob"):
-                oracle.check_view(presenters.GroupView(rows, self.who[name]), found[rows.group.pk])
-        for truth in found.values():
-            if truth.complete:
-                self.check_undone(truth)
-
-    def check_undone(self, truth: oracle.Truth) -> None:
-        """Hold *complete* to the rows themselves, not to what this app's tables say of them."""
-        for one in truth.members:
-            key = (one.type, one.object_id)
-            if one.revoke_class != "local_compensate":
-                continue
-            if one.operation == "create":
-                assert oracle.gone(self.world, key), (truth.group.tool, key)
-            elif key not in self.touched[one.revocation_id] and one.operation == "delete":
-                assert not oracle.gone(self.world, key), (truth.group.tool, key)
-
-    def teardown(self) -> None:
-        """See that the log verifies, and forget everything."""
-        try:
-            self.check_claims(oracle.truths())
-            log.seal()
-            assert verify().verdict in {"consistent", "cannot tell"}
-        finally:
-            transaction.set_rollback(True)
-            self.atomic.__exit__(None, None, None)

@@ -63,7 +63,7 @@ class EffectSerializer(Shape):
     state_at = serializers.DateTimeField()
     words = serializers.SerializerMethodField(help_text="where it stands, as every page says it")
     revocation = serializers.UUIDField(source="revocation_id", allow_null=True)
-    in_trash_until = serializers.DateTimeField(source="purge_at", allow_null=True)
+    in_trash_until = serializers.SerializerMethodField(help_text="null where it lies in no trash")
     restored_at = serializers.DateTimeField(allow_null=True)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -82,6 +82,12 @@ class EffectSerializer(Shape):
     def get_target(self, effect: Effect) -> str | None:
         """Return the target's name."""
         return effect.target.name if effect.target else None
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_in_trash_until(self, effect: Effect) -> Any:
+        """Return when it is purged; what was put back or undeleted never is."""
+        lies = effect.state == EffectState.REVOKED and effect.operation == Operation.CREATE
+        return serializers.DateTimeField().to_representation(effect.purge_at) if lies and effect.purge_at else None
 
     def get_words(self, effect: Effect) -> str:
         """Return the sentence: of its request, where one is carried, since that knows whether anything has left."""
