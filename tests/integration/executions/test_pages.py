@@ -99,7 +99,12 @@ def test_after_the_pivot_the_page_lists_what_stands_and_how_far_it_can_come_back
 
 
 def test_an_admin_declares_whose_step_waits_for_a_person():
-    form = {"name": "compliance.review", "revoke_class": "none", "reason": "A person's word", "human": "on"}
+    form: dict[str, Any] = {
+        "name": "compliance.review",
+        "revoke_class": "none",
+        "reason": "A person's word",
+        "human": "on",
+    }
     said = Reader("admin").send("/console/tools/new", **form)
     assert "compliance.review" in said
     assert queries.human_tools({"compliance.review", "human.approve", "note.create"}) == {
