@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 
-from config import demo_targets
+from config import demo_execution, demo_targets
 from config.forms import DEMO_MAIL, demo_people, mail_field
 from plans import examples, queries
 from plans.models import PlanSubmission
@@ -57,7 +57,7 @@ def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
     """
     with transaction.atomic():
         people = {name: _person(name, role, now=now) for name, role in PEOPLE.items()}
-        passwords = {name: _renew_password(person) for name, person in people.items()}
+        passwords = {person.get_username(): _renew_password(person) for person in people.values()}
         token, secret = _renew_token(people["alice"], now=now)
         if not Group.objects.filter(conversation=CONVERSATION).exists():
             _tell(token, now=now)
@@ -65,6 +65,7 @@ def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
             _propose(token, now=now)
         if stage is not None:
             demo_targets.tell(token, stage, now=now)
+            demo_execution.tell(token, stage, now=now)
     return Access(passwords, secret)
 
 

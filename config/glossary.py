@@ -30,6 +30,16 @@ WORDS = (
         _("purge"),
         _("Let what lies in the trash leave it for good on its date: announced before, and held while it is disputed."),
     ),
+    (
+        "override",
+        _("override"),
+        _("Take back over what someone changed since: a person's decision, about the difference that was shown."),
+    ),
+    (
+        "builds-on",
+        _("builds on"),
+        _("A later action builds on an earlier one: it changed or deleted its objects, or created under them."),
+    ),
     ("declaration", _("declaration"), _("What a call says it wrote. What was declared is what is known.")),
     ("conflict", _("conflict"), _("Two declarations for the same call that disagree. A person resolves it.")),
     ("in-flight", _("in flight"), _("A call that has not landed: nobody knows yet what it wrote.")),
@@ -67,6 +77,19 @@ WORDS = (
         "undo-window",
         _("undo window"),
         _("Until when a target can undo something, as declared; the target decides. Undeclared, it is unknown."),
+    ),
+    ("plan", _("plan, step"), _("What an agent proposes to do, step by step, each with its way back.")),
+    ("pivot", _("pivot"), _("The step past which there is no rollback.")),
+    ("execution", _("execution"), _("An accepted plan being carried out, bound to the plan's digest.")),
+    (
+        "approval",
+        _("approval"),
+        _("A step that waits for a person until its deadline. Silence decides nothing; asked anew, it is another one."),
+    ),
+    (
+        "perishing",
+        _("perishing, unrecoverable"),
+        _("An undo window is about to close, or has closed, while the execution still goes well."),
     ),
     ("stale", _("stale"), _("Unresolved for longer than its threshold.")),
     (

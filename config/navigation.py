@@ -30,6 +30,7 @@ def _main() -> list[Entry]:
         Entry("trash", _("Trash"), ("trash",)),
         Entry("workspace", _("Workspace"), ("workspace",)),
         Entry("plans", _("Plans"), ("plan",)),
+        Entry("executions", _("Executions"), ("execution", "approvals")),
         Entry("my-agents", _("My agents"), ("my-",)),
         Entry("console-actions", _("Console"), ("console-",)),
         Entry("audit-search", _("Audit"), ("audit-",)),
@@ -40,6 +41,7 @@ def _console() -> list[Entry]:
     return [
         Entry("console-actions", _("All actions"), ("console-actions",)),
         Entry("console-unresolved", _("Unresolved"), ("console-unresolved",)),
+        Entry("console-approvals", _("Approvals"), ("console-approvals",)),
         Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),
         Entry("console-targets", _("Targets"), ("console-target",)),
         Entry("console-tools", _("Tools"), ("console-tool",)),

@@ -6,6 +6,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from config import health, metrics, views
+from plans import views_executions
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.forbidden"
@@ -16,6 +17,7 @@ urlpatterns = [
     path("", include("sideeffects.urls")),
     path("audit/", include("audit.urls")),
     path("plans/", include("plans.urls")),
+    path("console/approvals/", views_executions.console_approvals, name="console-approvals"),
     path("api/v1/", include("audit.urls_api")),
     path("api/v1/", include("sideeffects.urls_api")),
     path("api/v1/schema/", SpectacularJSONAPIView.as_view(), name="api-schema"),

@@ -126,7 +126,7 @@ def _spent_before(row: Execution) -> Decimal:
 
 def of(row: Execution) -> Course:
     """Return how an execution stands."""
-    return _course(row, StepRun.objects.filter(execution=row).select_related("approval__decision", "group"))
+    return of_all([row])[0]
 
 
 def locked(execution: UUID) -> Course:
@@ -146,14 +146,15 @@ def of_all(rows: Iterable[Execution]) -> list[Course]:
     found = StepRun.objects.filter(execution__in=rows).select_related("approval__decision", "group")
     for run in found:
         runs[run.execution_id].append(run)
-    return [_course(row, runs[row.pk]) for row in rows]
+    verdicts = {row.pk: queries.verdict_of(row.plan) for row in rows}
+    steps = [step for verdict in verdicts.values() for step in (verdict.plan.steps if verdict.plan else ())]
+    humans = queries.human_tools({step.tool for step in steps})
+    return [_course(row, script.of(verdicts[row.pk], humans=humans), runs[row.pk]) for row in rows]
 
 
-def _course(row: Execution, runs: Iterable[StepRun]) -> Course:
+def _course(row: Execution, plan: Script, runs: Iterable[StepRun]) -> Course:
     newest = {run.index: run for run in sorted(runs, key=lambda run: run.attempt)}
-    verdict = queries.verdict_of(row.plan)
-    tools = {step.tool for step in verdict.plan.steps} if verdict.plan else set()
-    return Course(row, _pinned(script.of(verdict, humans=queries.human_tools(tools)), newest), newest)
+    return Course(row, _pinned(plan, newest), newest)
 
 
 def _pinned(plan: Script, runs: Mapping[int, StepRun]) -> Script:

@@ -1,4 +1,4 @@
-"""Which plan does everyone start from? The one printed with the article "The Undo TTL Problem", abridged as there."""
+"""Which plans does everyone start from? The article's, abridged as printed there, and one that is carried out."""
 
 import json
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def article(now: datetime) -> bytes:
-    """Return the plan that is refused: a person's answer without a bound inside a window of a day."""
+    """Return the plan of "The Undo TTL Problem", which is refused: a wait without a bound inside a window of a day."""
     steps: list[dict[str, Any]] = [
         _step("s1", "budget.reserve", "budget.release", "$s1.hold", undoTtlSeconds=86_400, maxDurationSeconds=60),
         _step("s2", "compliance.review", "compliance.withdraw", "$s2.ticket", undoTtlSeconds=604_800),
@@ -16,6 +16,30 @@ def article(now: datetime) -> bytes:
     plan = {
         "$comment": "Vendor onboarding",
         "sagaId": "sg_fixture",
+        "pivotIndex": 3,
+        "mandate": {"maxSpendEur": 250, "expiresAt": (now + timedelta(days=30)).isoformat()},
+        "steps": steps,
+    }
+    return json.dumps(plan, indent=2).encode()
+
+
+def onboarding(now: datetime) -> bytes:
+    """Return a plan that is accepted: a person has nine minutes, and every window outlasts the way to the pivot."""
+    approve: dict[str, Any] = {"undoTtlSeconds": 604_800, "maxDurationSeconds": 540}
+    steps: list[dict[str, Any]] = [
+        _step(
+            "vendor", "crm.create_contact", "crm.delete", "$vendor.id", undoTtlSeconds=2_700, maxDurationSeconds=1_500
+        ),
+        _step("note", "note.create", "note.delete", "$note.id", undoTtlSeconds=86_400, maxDurationSeconds=60),
+        _step("approval", "human.approve", "human.withdraw", "$approval.ticket", **approve),
+        {"id": "fee", "tool": "fee.capture", "class": "irreversible", "maxDurationSeconds": 60, "maxSpendEur": 180},
+        {"id": "welcome", "tool": "email.send", "class": "retriable", "maxDurationSeconds": 60},
+    ]
+    plan = {
+        "$comment": "Onboarding Northwind Supplies",
+        "sagaId": f"sg_onboarding_{now:%m%d_%H%M}",
+        "planVersion": 1,
+        "authoredBy": {"agent": "planner", "model": "demonstration"},
         "pivotIndex": 3,
         "mandate": {"maxSpendEur": 250, "expiresAt": (now + timedelta(days=30)).isoformat()},
         "steps": steps,

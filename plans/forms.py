@@ -43,6 +43,44 @@ class PlanForm(forms.Form):
         return {"body": body, "profile": self.cleaned_data["profile"] or PROFILES[0]}
 
 
+class ReasonForm(forms.Form):
+    """Why, in a few words: needed for acting on what is another's."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=1000, required=False, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    def __init__(self, data: Any = None, *, required: bool = False) -> None:
+        super().__init__(data)
+        self.fields["reason"].required = required
+        if not required:
+            self.fields["reason"].label = _("Reason (you may leave it out)")
+
+
+class DecideForm(ReasonForm):
+    """A decision, and what the person had before them."""
+
+    verdict = forms.ChoiceField(choices=[("approve", ""), ("decline", "")])
+    approval = forms.UUIDField()
+    digest = forms.CharField(max_length=64)
+    sha256 = forms.CharField(max_length=64)
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the service is asked for."""
+        return {name: self.cleaned_data[name] for name in ("reason", "approval", "digest", "sha256")}
+
+
+class ExecutionListForm(forms.Form):
+    """Where in the list of executions, and of which plan."""
+
+    before = forms.UUIDField(required=False)
+    plan = forms.UUIDField(required=False)
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the query is asked for."""
+        return {"before": self.cleaned_data["before"], "plan": self.cleaned_data["plan"]}
+
+
 class PlanListForm(forms.Form):
     """Which plans, and where in their list."""
 

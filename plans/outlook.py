@@ -66,6 +66,13 @@ class StepView:
         return "waiting" if self.step.human and self.run.state == RunState.BEGUN else str(self.run.state)
 
     @property
+    def how_far(self) -> str:
+        """Return how far taking it back could get, by its first object's class."""
+        if self.view is None or self.view.principal is None:
+            return _("Nothing was declared, so nothing is known that could be taken back")
+        return presenters.how_far(self.view.principal)
+
+    @property
     def seconds_left(self) -> int | None:
         """Return how long its window is still open by the server's clock; negative where it has closed."""
         return None if self.window is None else int((self.window.closes_at - self.now).total_seconds())
@@ -133,6 +140,15 @@ class Outlook:
         view = self.views.get(run.group_id) if run is not None and run.group_id else None
         key, late = self.course.key(step), gates.overdue(step, one, self.at)
         return StepView(step, run, key, window, view, self.at, late, step.index == self.course.script.pivot)
+
+    def of(self, name: str) -> StepView:
+        """Return one step; raises NotFoundError."""
+        return self.steps[self.course.step(name).index]
+
+    @property
+    def standing_effects(self) -> list[StepView]:
+        """Return the steps whose actions are held here, newest first: after the pivot, what stands."""
+        return [one for one in reversed(self.steps) if one.view is not None]
 
     @cached_property
     def next(self) -> StepView | None:

@@ -34,6 +34,7 @@ class Row:
     window_words: str
     words_x: int
     words_left: bool
+    planned: bool = False  # it has not begun: drawn as an outline
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Picture:
     ticks: tuple[tuple[int, str, str], ...]  # place, words, which side of the place they stand at
     caption: str
     left_out: int
+    now_x: int | None = None
     left: int = LEFT
     right: int = RIGHT
 
@@ -60,7 +62,7 @@ def of(verdict: Verdict) -> Picture | None:
     example = verdict.counterexample
     begins, ends = _moments(line, example)
     closing = example.closes if example else 0
-    scale = _Scale(max(*ends, closing, 1))
+    scale = Scale(max(*ends, closing, 1))
     drawn = [_row(line, index, begins, ends, scale) for index in range(min(len(line.steps), DRAWN))]
     pivot = None if line.pivot is None or line.pivot >= DRAWN else scale.x(begins[line.pivot])
     bottom = TOP + ROW * len(drawn)
@@ -70,19 +72,20 @@ def of(verdict: Verdict) -> Picture | None:
         pivot_x=pivot,
         pivot_words_left=pivot is not None and pivot > RIGHT - 60,
         axis_y=bottom,
-        ticks=_ticks(scale, [closing or _reach(line), 0 if _is_open(line) else max(ends)]),
+        ticks=ticks(scale, [closing or _reach(line), 0 if _is_open(line) else max(ends)]),
         caption=example.sentence if example else _caption(line),
         left_out=len(line.steps) - len(drawn),
     )
 
 
-class _Scale:
+class Scale:
     """Seconds to SVG units; the last hundredth is kept for what goes on."""
 
     def __init__(self, longest: int) -> None:
         self.longest = longest
 
     def x(self, moment: int) -> int:
+        """Return the place of a moment."""
         return LEFT + min(moment, self.longest * 2) * (RIGHT - LEFT) * 96 // (100 * self.longest)
 
 
@@ -99,7 +102,7 @@ def _moments(line: Timeline, example: Counterexample | None) -> tuple[list[int],
     return begins, ends
 
 
-def _row(line: Timeline, index: int, begins: list[int], ends: list[int], scale: _Scale) -> Row:
+def _row(line: Timeline, index: int, begins: list[int], ends: list[int], scale: Scale) -> Row:
     step, begin, end = line.steps[index], scale.x(begins[index]), scale.x(ends[index])
     width = max(LEAST, end - begin)
     broken, goes_on, window_end, words = False, False, 0, ""
@@ -111,7 +114,7 @@ def _row(line: Timeline, index: int, begins: list[int], ends: list[int], scale: 
         words = told.format(span=span(step.window))
     edge = max(begin + width, window_end)
     return Row(
-        label=_short(f"{step.id} {step.tool}"),
+        label=short(f"{step.id} {step.tool}"),
         y=TOP + ROW * index,
         x=begin,
         width=width,
@@ -126,7 +129,8 @@ def _row(line: Timeline, index: int, begins: list[int], ends: list[int], scale: 
     )
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return an author's text as it fits beside a bar."""
     shown = inert(text)
     return shown if len(shown) <= LABEL else shown[: LABEL - 1] + "…"
 
@@ -140,7 +144,8 @@ def _is_open(line: Timeline) -> bool:
     return any(step.duration is None for step in line.steps)
 
 
-def _ticks(scale: _Scale, moments: list[int]) -> tuple[tuple[int, str, str], ...]:
+def ticks(scale: Scale, moments: list[int]) -> tuple[tuple[int, str, str], ...]:
+    """Return the words at the axis, as far as they stand apart."""
     marks = [(LEFT, _("start"), "start")]
     for moment in moments:
         place = scale.x(moment)

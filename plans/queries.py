@@ -7,6 +7,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from plans import policies
+from plans.core.lifecycle import ExecutionState
+from plans.core.script import RunState
 from plans.core.verdict import Verdict, validate
 from plans.models import AgentKey, Execution, PlanSubmission
 from sideeffects.actors import Actor
@@ -14,6 +16,9 @@ from sideeffects.models import ToolVersion
 from sideeffects.people import PAGE, Page
 from sideeffects.policies import NotFoundError
 from sideeffects.tools import REGISTRY
+
+SOME = 20  # executions on a page: each is judged by the clock
+MOST_ASKED = 200
 
 
 def listed(by: Actor) -> QuerySet[PlanSubmission]:
@@ -68,6 +73,20 @@ def human_tools(tools: Collection[str]) -> set[str]:
 def executions(by: Actor) -> QuerySet[Execution]:
     """Return the executions that an actor may see, newest first."""
     return policies.visible_executions(by).select_related("plan", "owner", "agent").order_by("-pk")
+
+
+def executions_page(*, by: Actor, before: Any = None, plan: UUID | None = None, size: int = SOME) -> Page:
+    """Return the executions that an actor may see, of one plan or of all."""
+    rows = executions(by) if plan is None else executions(by).filter(plan=plan)
+    found = list((rows.filter(pk__lt=before) if before else rows)[: size + 1])
+    return Page(found[:size], found[size - 1].pk if len(found) > size else None)
+
+
+def executions_waiting(*, by: Actor, owner: Any = None) -> list[Execution]:
+    """Return the running executions in which a person is asked: of one owner, or all that an actor may see."""
+    asked = {"runs__human": True, "runs__state": RunState.BEGUN, "state": ExecutionState.RUNNING}
+    rows = executions(by).filter(**asked)
+    return list((rows if owner is None else rows.filter(owner=owner)).distinct()[:MOST_ASKED])
 
 
 def execution(*, key: UUID, by: Actor) -> Execution:

@@ -46,10 +46,19 @@ class Conflict:
         return max(len(self._all) - MOST, 0)
 
     @property
+    def added(self) -> int:
+        """Return how many objects only the repeat declares."""
+        return len(self.declaration.difference.get("only_second", []))
+
+    @property
+    def changed(self) -> int:
+        """Return how many objects both declare, differently."""
+        return len(self.declaration.difference.get("changed", []))
+
+    @property
     def joins(self) -> int:
-        """Return how many objects would join the action if the difference were adopted, or take another version."""
-        different = self.declaration.difference
-        return len(different.get("only_second", [])) + len(different.get("changed", []))
+        """Return how many objects it is about to adopt the difference."""
+        return self.added + self.changed
 
     @property
     def shared(self) -> int:

@@ -52,7 +52,7 @@ def fenced(state: str, who: str, detail: str, *, arrived: bool) -> list[Words]:
     known = {
         ("waiting", False): _("Fenced by {who}: it is revoked when it arrives"),
         ("waiting", True): _("It has arrived, and the fence that {who} set has not fired yet"),
-        ("fired", True): _("Revoke asked by the fence that {who} had set: {detail}"),
+        ("fired", True): _("Revoke asked by the fence that {who} had set"),
         ("refused", True): _("The fence that {who} had set did not fire: {detail}"),
     }
     text = known.get((state, arrived))

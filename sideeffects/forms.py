@@ -13,11 +13,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from audit.inert import shows_nothing, visible
-from sideeffects import people
+from sideeffects import dependants, people
 from sideeffects.actors import SCOPES
 from sideeffects.models import Declaration, Role
 from sideeffects.requested import Asking
 from sideeffects.services.attest import Reason
+from sideeffects.services.foresight import Sight
 
 LONGEST_DAYS = 3650
 LONGEST_NAME = 254  # of a person, where people log in by their mail address
@@ -107,6 +108,37 @@ class ReasonForm(forms.Form):
         if self.fields["reason"].required and shows_nothing(reason):
             raise forms.ValidationError(self.fields["reason"].error_messages["required"], code="required")
         return reason
+
+
+class RevokeForm(ReasonForm):
+    """Why an action is taken back, over what, and what becomes of the later ones that build on it."""
+
+    later = forms.ChoiceField(
+        label=_("Later actions built on this one"),
+        widget=forms.RadioSelect,
+        error_messages={"required": _("Later actions built on this one: choose what becomes of them.")},
+    )
+    override = forms.BooleanField(required=False)
+    seen = forms.CharField(max_length=64, required=False)
+
+    def __init__(self, *args: Any, sight: Sight, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not sight.all_later:
+            del self.fields["later"]
+            return
+        field: Any = self.fields["later"]
+        alone = [("leave", _("Take back this one only; they stay as they are"))] if sight.alone else []
+        field.choices = [("include", _("Take these back too, the newest first")), *alone]
+
+    def asked(self, group: UUID) -> dict[str, Any]:
+        """Return what the service is asked for."""
+        later, seen = self.cleaned_data.get("later"), self.cleaned_data["seen"]
+        return {
+            "groups": dependants.closure([group]) if later == "include" else [group],
+            "reason": self.cleaned_data["reason"],
+            "overrides": {group: seen} if self.cleaned_data["override"] else {},
+            "leave_later": later == "leave",
+        }
 
 
 class _PickForm(forms.Form):

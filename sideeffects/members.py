@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from sideeffects import presenters, requested
 from sideeffects.models import Effect, Group, MemberOutcome, Revocation
 from sideeffects.requested import Asking
+from sideeffects.services import foresight
+from sideeffects.targets.edits import Wrote
 from sideeffects.transitions import EffectState, Outcome, RevokeClass, outcome_of
 from sideeffects.words import Words
 
@@ -19,6 +21,7 @@ class MemberRow:
     effect: Effect
     outcome: MemberOutcome | None = None
     asking: Asking | None = None
+    wrote: Sequence[Wrote] = ()
 
     @property
     def words(self) -> Words:
@@ -74,5 +77,9 @@ def of(group: Group, *, revocation: Revocation | None = None, start: int = 0, si
     outcomes = MemberOutcome.objects.filter(revocation=revocation, effect__in=shown) if revocation else ()
     askings = requested.current(shown)
     by_effect = {outcome.effect_id: outcome for outcome in outcomes}
-    rows = [MemberRow(effect, by_effect.get(effect.pk), askings.get(effect.pk)) for effect in shown]
+    wrote = foresight.wrote(shown)
+    rows = [
+        MemberRow(effect, by_effect.get(effect.pk), askings.get(effect.pk), wrote.get(effect.pk, ()))
+        for effect in shown
+    ]
     return Members(rows, start, effects[size].position if len(effects) > size else None)

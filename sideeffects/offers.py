@@ -10,7 +10,7 @@ from audit.inert import visible
 from sideeffects import policies
 from sideeffects.presenters import GroupView
 from sideeffects.queries import Tally
-from sideeffects.transitions import EffectState, GroupState, RevokeClass
+from sideeffects.transitions import EffectState, GroupState, Operation, RevokeClass
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def offers_of(view: GroupView) -> list[Offer]:
     reach = reach_of(view)
     offers = [*_revoke(view, reach), *_again(view)]
     if reach.trash:
-        offers.append(Offer("group-restore", _("Restore from trash…"), _before_restore(reach)))
+        offers.append(Offer("group-restore", restore_label(view), _before_restore(view, reach)))
     if not offers:
         offers += [Offer(why=why) for why in (_too_late(reach), out_of_reach(view) if reach.external else "") if why]
     return offers
@@ -125,7 +125,7 @@ def _too_late(reach: Reach) -> str:
 
 def before_revoke(view: GroupView, reach: Reach) -> str:
     """Return what to know before a revoke, in short sentences."""
-    said = [_together(reach)] if reach.here else []
+    said = [_together(view, reach)] if reach.here else []
     if reach.asked:
         words = ngettext(
             "{n} is only requested: its target decides.", "{n} are only requested: their target decides.", reach.asked
@@ -142,15 +142,31 @@ def before_revoke(view: GroupView, reach: Reach) -> str:
     return " ".join(said)
 
 
-def _together(reach: Reach) -> str:
-    if reach.here == reach.all:
-        words = ngettext("Restorable from trash.", "All {n} go together. Restorable from trash.", reach.here)
-    else:
-        words = _("{n} of {all} go together. Restorable from trash.")
-    return words.format(n=reach.here, all=reach.all)
+def _together(view: GroupView, reach: Reach) -> str:
+    here = [one for one in view.rows.tallies if _position(view, one) == "here"]
+    trash = any(one.operation == Operation.CREATE for one in here)
+    said = [_("Restorable from trash.") if trash else _("Restorable.")]
+    if reach.here < reach.all:
+        said.insert(0, _("{n} of {all} go together.").format(n=reach.here, all=reach.all))
+    elif reach.here > 1:
+        said.insert(0, _("All {n} go together.").format(n=reach.here))
+    return " ".join(said)
 
 
-def _before_restore(reach: Reach) -> str:
+def restore_label(view: GroupView) -> str:
+    """Return what the button says that does again what the revoke has undone."""
+    labels = {
+        frozenset({Operation.UPDATE}): _("Change it again…"),
+        frozenset({Operation.DELETE}): _("Delete it again…"),
+    }
+    return labels.get(view.revoked) or (
+        _("Restore from trash…") if Operation.CREATE in view.revoked else _("Do it again…")
+    )
+
+
+def _before_restore(view: GroupView, reach: Reach) -> str:
+    if Operation.CREATE not in view.revoked:
+        return _("Does again what the revoke has undone.")
     words = ngettext(
         "Brings back {n} object under its old id.", "Brings back {n} objects under their old ids.", reach.trash
     )

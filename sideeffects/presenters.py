@@ -118,11 +118,17 @@ class GroupView:
             conflict_open=bool(self.open_conflicts),
             restored=sum(one.count for one in self.rows.tallies if one.restored and one.state == EffectState.ACTIVE),
             trash_until=date_text(self.rows.trash_until),
+            revoked=self.revoked,
             at=self._since,
             unanswered=self.rows.asked.unanswered,
             targets=", ".join(self.asked_targets),
             lease_over=self.rows.lease_over,
         )
+
+    @property
+    def revoked(self) -> frozenset[Operation]:
+        """Return what had been done to the members that are revoked here now."""
+        return frozenset(Operation(one.operation) for one in self.rows.tallies if one.state == EffectState.REVOKED)
 
     @property
     def _since(self) -> datetime:
@@ -347,6 +353,8 @@ def effect_words(effect: Effect) -> words.Words:
 
 def how_far(effect: Effect) -> str:
     """Say how far a revoke of this effect gets."""
+    if effect.revoke_class == RevokeClass.LOCAL:
+        return words.HOW_HERE[Operation(effect.operation)]
     return words.HOW_FAR[RevokeClass(effect.revoke_class)]
 
 

@@ -34,7 +34,10 @@ from sideeffects.models import (
     Target,
     ToolVersion,
 )
-from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Standing
+from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Operation, Standing
+
+# What a revoke put back or undeleted is restorable too, and lies in no trash: nothing of it is ever purged.
+IN_TRASH = Q(state=EffectState.REVOKED, operation=Operation.CREATE)
 
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
@@ -160,7 +163,7 @@ def rows_of(groups: Sequence[Group]) -> list[GroupRows]:
     for revocation in Revocation.objects.filter(group__in=list(rows)).select_related("user", "agent").order_by("pk"):
         rows[revocation.group_id].revocation = revocation
     dates = Effect.objects.filter(group__in=list(rows)).values("group").order_by()
-    lying = Min("purge_at", filter=Q(state=EffectState.REVOKED))
+    lying = Min("purge_at", filter=IN_TRASH)
     for one in dates.annotate(until=lying, changed=Max("state_at")):
         rows[one["group"]].trash_until, rows[one["group"]].changed_at = one["until"], one["changed"]
     for group, asked in requested.asked_of(rows).items():
@@ -297,8 +300,11 @@ def waiting(groups: QuerySet[Group]) -> QuerySet[Group]:
 
 
 def kept_until(revocations: Sequence[Revocation]) -> dict[UUID, datetime]:
-    """Return until when the first of what each revocation keeps in the trash lies there, in one query."""
-    rows = Effect.objects.filter(revocation__in=list(revocations), state=EffectState.REVOKED).order_by()
+    """Return until when the first of what each revocation keeps in the trash lies there, in one query.
+
+    A revocation that only put back or undeleted keeps nothing there, and is left out.
+    """
+    rows = Effect.objects.filter(IN_TRASH, revocation__in=list(revocations)).order_by()
     return {key: until for key, until in rows.values_list("revocation").annotate(Min("purge_at")) if key and until}
 
 

@@ -132,9 +132,17 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     `clashes`: what stands in the way of it, found beforehand.
     """
     reach = offers.reach_of(view)
-    back = queries.restorable(view.group)
+    counts = Counter(effect.operation for effect in queries.restorable_of(view.group))
+    back = sum(counts.values())
+    created, updated, deleted = (counts[operation] for operation in Operation)
     lines = [
-        Line(back, ngettext("comes back", "come back", back), _("Under the old ids, as it was when it was revoked.")),
+        Line(
+            created,
+            _("would come back") if clashes else ngettext("comes back", "come back", created),
+            _("Under the old ids, as it was when it was revoked."),
+        ),
+        Line(updated, ngettext("is changed again", "are changed again", updated), _("The fields that were put back.")),
+        Line(deleted, ngettext("is deleted again", "are deleted again", deleted), _("As the agent had deleted it.")),
         Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
         Line(reach.others, _("stay gone"), _("Deleted before the revoke, or purged since: not this revocation's.")),
         Line(
@@ -147,7 +155,7 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     may = bool(back) and policies.may_decide(view.by, view.group)
     why = "" if may else _("Nothing of this action is in the trash that you could restore.")
     if may and clashes:
-        why = _("All come back or none. As long as something stands in the way, nothing would be restored.")
+        why = _("All come back or none: until this is put right by hand, nothing would be restored. Then look again.")
     shown = [line for line in lines if line.count]
     return Question(
         shown, back, may and not clashes, why, clashes=clashes[:CLASHES], more_clashes=len(clashes[CLASHES:])

@@ -91,6 +91,11 @@ class Asking:
         )
 
     @property
+    def may_have_left(self) -> bool:
+        """Say whether a try has left, or is under way now, so that it is not "not sent"."""
+        return self.row.sent_at is not None or self.row.lease_until is not None
+
+    @property
     def is_open(self) -> bool:
         """Say whether the target's word is still to come."""
         return self.row.current and self.state in OPEN
@@ -145,6 +150,15 @@ def current(effects: Iterable[Effect]) -> dict[Any, Asking]:
     """Return the request that is carried now of each effect that has one, in one query."""
     rows = Request.objects.filter(effect__in=list(effects), current=True).select_related("target")
     return {row.effect_id: Asking(row) for row in rows}
+
+
+def with_askings(effects: Iterable[Effect]) -> list[Effect]:
+    """Return the effects, each with the request that is carried now as `asking`, in one query."""
+    rows = list(effects)
+    askings = current(rows)
+    for row in rows:
+        row.asking = askings.get(row.pk)  # type: ignore[attr-defined]  # (only what an answer says)
+    return rows
 
 
 def _of_group(group: Group, wanted: Q) -> list[Asking]:

@@ -135,11 +135,12 @@ def effect_after(state: EffectState, action: str) -> EffectState:
 
 @dataclass(frozen=True)
 class Member:
-    """As much of an effect as its group's name depends on."""
+    """As much of an effect as its group's name depends on; `sent` where its request has left, answered or not."""
 
     revoke_class: RevokeClass
     state: EffectState
     restored: bool = False
+    sent: bool = False
 
 
 OUTCOME_OF_STATE: dict[EffectState, Outcome] = {
@@ -179,6 +180,8 @@ def outcome_of(member: Member) -> Outcome:
         return Outcome.NOT_REVOCABLE
     if member.state is _E.ACTIVE and member.restored:
         return Outcome.RESTORED
+    if member.state is _E.REQUESTING and member.sent:
+        return Outcome.UNKNOWN
     return OUTCOME_OF_STATE[member.state]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Count, Min
 
-from sideeffects import lists, policies, presenters, queries
+from sideeffects import lists, offers, policies, presenters, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Effect, Revocation
-from sideeffects.transitions import EffectState
+from sideeffects.transitions import EffectState, Operation
 from sideeffects.words import Words
 
 NAMED = 12  # members of a revocation that are named in the list; its page names all
@@ -26,6 +26,16 @@ class Entry:
     effects: list[Effect]
     lying: int
     until: datetime | None
+
+    @property
+    def label(self) -> str:
+        """Return what its button says."""
+        return offers.restore_label(self.view)
+
+    @property
+    def returns(self) -> bool:
+        """Say whether rows come back from the trash, not only changes or deletions that are made again."""
+        return Operation.CREATE in self.view.revoked
 
     @property
     def fate(self) -> Words:
@@ -85,5 +95,7 @@ class Trash:
         own = policies.visible_groups(self.by).filter(owner=self.by.user)
         lying = Effect.objects.filter(group__in=own, state=EffectState.REVOKED)
         return lying.aggregate(
-            objects=Count("pk"), revocations=Count("revocation", distinct=True), first=Min("purge_at")
+            objects=Count("pk"),
+            revocations=Count("revocation", distinct=True),
+            first=Min("purge_at", filter=queries.IN_TRASH),
         )

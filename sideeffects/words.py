@@ -71,6 +71,11 @@ _REVOKED = {
     Operation.UPDATE: _("Revoked: put back to the version before"),
     Operation.DELETE: _("Revoked: undeleted"),
 }
+_RESTORED = {
+    Operation.CREATE: _("Standing again: restored"),
+    Operation.UPDATE: _("Changed again: restored"),
+    Operation.DELETE: _("Deleted again: restored"),
+}
 _EFFECT: dict[EffectState, tuple[Tone, str]] = {
     EffectState.ACTIVE: (Tone.STANDING, _("Standing")),
     EffectState.PURGED: (Tone.NONE, _("Revoked, and purged from the trash")),
@@ -94,7 +99,9 @@ def of_effect(facts: EffectFacts) -> Words:
     if facts.state is EffectState.ACTIVE and facts.revoke_class is RevokeClass.NONE:
         return Words(Tone.NONE, _("Not revocable: {reason}"), {"reason": facts.reason})
     if facts.state is EffectState.ACTIVE and facts.restored:
-        return Words(Tone.STANDING, _("Standing again: restored"), since=facts.at)
+        return Words(Tone.STANDING, _RESTORED[facts.operation], since=facts.at)
+    if facts.state is EffectState.GONE and facts.operation is Operation.DELETE:
+        return Words(Tone.UNKNOWN, _("Stood again already, not by this"), since=facts.at)
     tone, text = _EFFECT[facts.state]
     return Words(tone, text, since=facts.at if facts.state is not EffectState.ACTIVE else None)
 
@@ -111,6 +118,7 @@ class GroupFacts:
     conflict_open: bool = False
     restored: int = 0
     trash_until: str = ""
+    revoked: frozenset[Operation] = frozenset()  # what was done to the members that are revoked here
     at: datetime | None = None
     unanswered: int = 0  # of those requesting: sent, and no usable answer came
     targets: str = ""  # the systems that are asked, by name
@@ -151,7 +159,11 @@ def of_group(facts: GroupFacts) -> Words:
 def _revoked(facts: GroupFacts) -> Words:
     if not facts.counts.get(EffectState.REVOKED):
         return Words(Tone.NONE, _("Revoked, and purged from the trash"), since=facts.at)
-    return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
+    if Operation.CREATE in facts.revoked or not facts.revoked:
+        return Words(Tone.DONE, _("Revoked. In trash until {date}"), {"date": facts.trash_until}, facts.at)
+    if len(facts.revoked) > 1:
+        return Words(Tone.DONE, _("Revoked: put back to the version before, and undeleted"), since=facts.at)
+    return Words(Tone.DONE, _REVOKED[next(iter(facts.revoked))], since=facts.at)
 
 
 def _requested(facts: GroupFacts, members: int) -> Words:
@@ -229,6 +241,8 @@ class TrashFacts:
 
 def fate(facts: TrashFacts) -> Words:
     """Say what becomes of what lies in the trash, if nobody restores it."""
+    if not facts.until:
+        return Words(Tone.NONE, _("Nothing of it lies in the trash, so nothing is purged"))
     values = {"date": facts.until, "why": facts.held_why}
     if facts.conflict_open:
         text = _("Kept beyond {date} for as long as the difference is undecided")
@@ -302,6 +316,12 @@ def _plural(one: Written) -> str:
 
 HOW_FAR = {
     RevokeClass.NONE: _("Cannot come back"),
-    RevokeClass.LOCAL: _("Deleted here, restorable"),
+    RevokeClass.LOCAL: _("Taken back here, restorable"),
     RevokeClass.EXTERNAL: _("Asked of the target, which decides"),
+}
+
+HOW_HERE = {
+    Operation.CREATE: _("Deleted here, restorable"),
+    Operation.UPDATE: _("Put back here, restorable"),
+    Operation.DELETE: _("Undeleted here, restorable"),
 }

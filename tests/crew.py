@@ -16,6 +16,12 @@ from uuid import UUID
 from django.core.management import call_command
 from django.db import connection, connections
 
+from plans.services.begin import begin
+from plans.services.complete import complete
+from plans.services.decide import approve, decline
+from plans.services.fail import fail
+from plans.services.rollback import rollback
+from plans.services.start import start
 from sideeffects import actors
 from sideeffects.models import AgentToken
 from sideeffects.services import fence, land
@@ -125,7 +131,40 @@ def _edit(*, note: str, text: str) -> str:
     return f"edited {Note.objects.filter(pk=note).update(body=text)}"
 
 
+def _execution(
+    *, verb: str, execution: str, step: str = "", token: str = "", at: float = 0, approval: str | None = None
+) -> str:
+    """Do one thing about an execution: as its agent where there is a token, else as alice."""
+    by = actors.agent(AgentToken.objects.select_related("agent", "owner").get(pk=token)) if token else None
+    asked: dict[str, Any] = {"execution": UUID(execution), "by": by or factories.person("alice")}
+    asked |= {"now": NOW + timedelta(seconds=at)} | ({"step": step} if step else {})
+    if verb == "complete":
+        asked["effects"] = [factories.contact(f"c-{step}")]
+    elif verb != "begin":
+        asked["reason"] = ""
+    if approval:
+        asked["approval"] = UUID(approval)
+    EXECUTING[verb](**asked)
+    return "ok"
+
+
+def _start(*, plan: str, token: str) -> str:
+    by = actors.agent(AgentToken.objects.select_related("agent", "owner").get(pk=token))
+    row, new = start(plan=UUID(plan), by=by, now=NOW)
+    return f"new {row.pk}" if new else f"old {row.pk}"
+
+
+EXECUTING: dict[str, Callable[..., Any]] = {
+    "begin": begin,
+    "complete": complete,
+    "fail": fail,
+    "approve": approve,
+    "decline": decline,
+    "rollback": rollback,
+}
 ACTS: dict[str, Callable[..., str]] = {
+    "execution": _execution,
+    "start": _start,
     "revoke": _revoke,
     "restore": _restore,
     "purge": _purge,

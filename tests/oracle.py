@@ -34,6 +34,11 @@ def gone(there: Mapping[Key, Mapping[str, Any]], key: Key) -> bool:
     return key not in there or there[key]["deleted_at"] is not None
 
 
+def as_seen(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as people see it: whether it is deleted counts, not when it was."""
+    return {**row, "deleted_at": row["deleted_at"] is not None, "deleted_by": ""}
+
+
 def claims() -> dict[tuple[str, Any], tuple[Any, ...]]:
     """Return what this app's rows claim, by table and key."""
     return {

@@ -54,7 +54,8 @@ def submit(*, body: bytes, by: Actor, now: datetime, profile: Profile = "default
     verdict = judge(body=body, now=now, profile=profile)
     row = _row(body, verdict, by=by)
     with transaction.atomic():
-        get_user_model().objects.select_for_update().get(pk=by.user.pk)  # two equal proposals wait for one another
+        # Two equal proposals wait for one another.
+        get_user_model()._default_manager.select_for_update().get(pk=by.user.pk)
         last = _last(row)
         if last is not None and _found(last) == _found(row):
             return last, False

@@ -1,9 +1,11 @@
 """What may be sent? The body of each call, member by member."""
 
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
+from sideeffects import dependants
 from sideeffects.api.strict import Moment, Strict, Text
 from sideeffects.declarations import Declared
 from sideeffects.services.record import Status, ToolCall
@@ -86,6 +88,44 @@ class ReasonBody(Strict):
     """Why, in the asker's words: needed for acting on what is another's."""
 
     reason = Text(max_length=LONGEST_REASON, required=False, allow_blank=True, default="")
+
+
+class RevokeBody(ReasonBody):
+    """How a call is taken back where something has happened since."""
+
+    override = serializers.BooleanField(
+        required=False, default=False, help_text="Take it back over later changes; a person's decision. Needs `seen`."
+    )
+    seen = Text(
+        max_length=64,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="As the refusal `edited-since` gave it: an override passes over exactly these changes.",
+    )
+    dependants = serializers.ChoiceField(
+        ["refuse", "leave", "include"],
+        required=False,
+        default="refuse",
+        help_text="What becomes of later actions that build on this one: refuse while they stand, leave them as they "
+        "are, or include them, the newest first.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Hold an override to what was seen."""
+        if attrs["override"] and not attrs["seen"]:
+            raise serializers.ValidationError({"seen": ["An override says what it has seen."]})
+        return attrs
+
+    def asked(self, group: UUID) -> dict[str, Any]:
+        """Return what the service is asked for."""
+        said = self.validated_data
+        return {
+            "groups": dependants.closure([group]) if said["dependants"] == "include" else [group],
+            "reason": said["reason"],
+            "overrides": {group: said["seen"]} if said["override"] else {},
+            "leave_later": said["dependants"] == "leave",
+        }
 
 
 def declared(effects: list[dict[str, Any]]) -> list[Declared]:

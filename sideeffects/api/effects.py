@@ -1,5 +1,6 @@
 """Which objects did agents write, wherever they lie?"""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,14 +11,14 @@ from rest_framework.views import APIView
 
 from sideeffects import policies, queries
 from sideeffects.actors import Actor
-from sideeffects.api.bodies import ReasonBody
-from sideeffects.api.groups import asked
+from sideeffects.api.bodies import RevokeBody
+from sideeffects.api.groups import take_back
 from sideeffects.api.lists import Listing
 from sideeffects.api.schema import does, reads
-from sideeffects.api.shapes import AnswerSerializer, EffectSerializer
+from sideeffects.api.shapes import EffectSerializer, RevokedSerializer
 from sideeffects.filters import EffectFilter
-from sideeffects.models import Effect, Revocation
-from sideeffects.services import revoke
+from sideeffects.models import Effect
+from sideeffects.requested import with_askings
 
 
 class Effects(Listing):
@@ -35,6 +36,10 @@ class Effects(Listing):
         """Return the effects this asker may see."""
         return queries.effects_of(policies.visible_groups(by))
 
+    def shown(self, rows: Sequence[Any], by: Actor) -> Sequence[Any]:  # noqa: ARG002  (the same for all)
+        """Return them with what is asked about them."""
+        return with_askings(rows)
+
 
 class OneEffect(APIView):
     """One effect."""
@@ -42,17 +47,17 @@ class OneEffect(APIView):
     @reads(EffectSerializer)
     def get(self, request: Request, effect: UUID) -> Response:
         """Return it."""
-        return Response(EffectSerializer(visible(request, effect)).data)
+        [row] = with_askings([visible(request, effect)])
+        return Response(EffectSerializer(row).data)
 
 
 class RevokeEffect(APIView):
     """The taking back of the whole call that an effect belongs to."""
 
-    @does(ReasonBody, {200: AnswerSerializer}, 409, 422, 429)
+    @does(RevokeBody, {200: RevokedSerializer}, 409, 422, 429)
     def post(self, request: Request, effect: UUID) -> Response:
         """Take back the whole group of the effect: one business action is one group."""
-        group = visible(request, effect).group_id
-        return asked(request, group, revoke.revoke, trigger=Revocation.Trigger.API)
+        return take_back(request, visible(request, effect).group_id)
 
 
 def visible(request: Request, effect: UUID) -> Effect:

@@ -12,10 +12,10 @@ from rest_framework.views import APIView
 
 from sideeffects import policies, presenters, queries
 from sideeffects.actors import Actor
-from sideeffects.api.bodies import ReasonBody
+from sideeffects.api.bodies import ReasonBody, RevokeBody
 from sideeffects.api.lists import Listing
 from sideeffects.api.schema import does, reads
-from sideeffects.api.shapes import AnswerSerializer, GroupPageSerializer, GroupSerializer
+from sideeffects.api.shapes import AnswerSerializer, GroupPageSerializer, GroupSerializer, RevokedSerializer
 from sideeffects.filters import GroupFilter
 from sideeffects.models import Group, Revocation
 from sideeffects.services import restore, revoke
@@ -52,10 +52,10 @@ class OneGroup(APIView):
 class Revoke(APIView):
     """The taking back of one call."""
 
-    @does(ReasonBody, {200: AnswerSerializer}, 409, 422, 429)
+    @does(RevokeBody, {200: RevokedSerializer}, 409, 422, 429)
     def post(self, request: Request, group: UUID) -> Response:
         """Take back everything that the call wrote and that can be taken back; repeated, it answers what is."""
-        return asked(request, group, revoke.revoke, trigger=Revocation.Trigger.API)
+        return take_back(request, group)
 
 
 class Restore(APIView):
@@ -65,6 +65,17 @@ class Restore(APIView):
     def post(self, request: Request, group: UUID) -> Response:
         """Bring back exactly what the newest revocation removed; repeated, it answers what is."""
         return asked(request, group, restore.restore)
+
+
+def take_back(request: Request, group: UUID) -> Response:
+    """Take one group back, with those that build on it where that is asked, and answer what it came to."""
+    body = RevokeBody(data=request.data)
+    body.is_valid(raise_exception=True)
+    by: Actor = request.actor  # type: ignore[attr-defined]  # (TablePermission sets it)
+    terms: dict[str, Any] = {"by": by, "now": timezone.now(), "trigger": Revocation.Trigger.API}  # noqa: TID251  (a face)
+    results = {result.group: result for result in revoke.revoke(**body.asked(group), **terms)}
+    own = results.pop(group).unwrap()
+    return Response(RevokedSerializer(own, context={"also": list(results.values())}).data)
 
 
 def asked(request: Request, group: UUID, verb: Callable[..., Any], **options: Any) -> Response:

@@ -9,8 +9,13 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_fiel
 from rest_framework import serializers
 
 from sideeffects import presenters
+from sideeffects.dependants import How, Later
 from sideeffects.models import Declaration, Effect, Fence, Group, Revocation
 from sideeffects.presenters import GroupView, effect_words, how_far
+from sideeffects.requested import with_askings
+from sideeffects.services import foresight
+from sideeffects.services.answers import Result
+from sideeffects.services.refuse import name_of
 from sideeffects.transitions import EffectState, GroupState, Operation, Outcome, RevokeClass, Standing
 
 MOST_SHOWN = 100  # members, records, revocations and differences in one answer; the address of all stands beside
@@ -58,7 +63,7 @@ class EffectSerializer(Shape):
     state_at = serializers.DateTimeField()
     words = serializers.SerializerMethodField(help_text="where it stands, as every page says it")
     revocation = serializers.UUIDField(source="revocation_id", allow_null=True)
-    in_trash_until = serializers.DateTimeField(source="purge_at", allow_null=True)
+    in_trash_until = serializers.SerializerMethodField(help_text="null where it lies in no trash")
     restored_at = serializers.DateTimeField(allow_null=True)
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -78,9 +83,16 @@ class EffectSerializer(Shape):
         """Return the target's name."""
         return effect.target.name if effect.target else None
 
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_in_trash_until(self, effect: Effect) -> Any:
+        """Return when it is purged; what was put back or undeleted never is."""
+        lies = effect.state == EffectState.REVOKED and effect.operation == Operation.CREATE
+        return serializers.DateTimeField().to_representation(effect.purge_at) if lies and effect.purge_at else None
+
     def get_words(self, effect: Effect) -> str:
-        """Return the sentence."""
-        return str(effect_words(effect))
+        """Return the sentence: of its request, where one is carried, since that knows whether anything has left."""
+        asking = getattr(effect, "asking", None)
+        return str(asking.words if asking else effect_words(effect))
 
 
 class GroupSerializer(Shape):
@@ -232,19 +244,70 @@ class GroupRecordSerializer(Shape):
         return reverse("api-audit-record", args=[record.uid])
 
 
+class WroteSerializer(Shape):
+    """One field that an agent changed here."""
+
+    field = serializers.CharField(source="label")
+    before = serializers.CharField(allow_null=True)
+    after = serializers.CharField(allow_null=True)
+
+
+class ChangedSerializer(Shape):
+    """One object that a call changed here, field by field."""
+
+    effect = serializers.UUIDField()
+    fields_ = WroteSerializer(many=True, source="fields_")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Call the fields `fields`, which the framework keeps for itself."""
+        return {{"fields_": "fields"}.get(name, name): field for name, field in super().get_fields().items()}
+
+
+class LaterSerializer(Shape):
+    """A later action that builds on this one, and how."""
+
+    group = serializers.UUIDField()
+    url = serializers.SerializerMethodField()
+    how = serializers.SerializerMethodField()
+
+    def get_url(self, later: Later) -> str:
+        """Return its address."""
+        return reverse("api-group", args=[later.group])
+
+    @extend_schema_field(serializers.ListField(child=one_of(How)))
+    def get_how(self, later: Later) -> list[str]:
+        """Return in which ways."""
+        return sorted(later.how)
+
+
 class GroupPageSerializer(GroupSerializer):
     """One tool call with its first members, its conflicts, and what was asked about it."""
 
     members = serializers.SerializerMethodField(help_text=f"the first {MOST_SHOWN}; `effects` is the address of all")
     conflicts = serializers.SerializerMethodField()
     fences = serializers.SerializerMethodField(help_text="newest first")
+    changed = serializers.SerializerMethodField(
+        help_text="what those of them that were changed here said before, and after"
+    )
+    later = serializers.SerializerMethodField(help_text="standing actions that build on this one, newest first")
     revocations = serializers.SerializerMethodField(help_text="newest first")
     records = serializers.SerializerMethodField(help_text="newest first")
 
     @extend_schema_field(EffectSerializer(many=True))
     def get_members(self, view: GroupView) -> Any:
         """Return the first members, principal first."""
-        return EffectSerializer(view.first_members(MOST_SHOWN), many=True).data
+        return EffectSerializer(with_askings(view.first_members(MOST_SHOWN)), many=True).data
+
+    @extend_schema_field(ChangedSerializer(many=True))
+    def get_changed(self, view: GroupView) -> Any:
+        """Return what was changed here, field by field."""
+        wrote = foresight.wrote(view.first_members(MOST_SHOWN))
+        return ChangedSerializer([{"effect": key, "fields_": some} for key, some in wrote.items()], many=True).data
+
+    @extend_schema_field(LaterSerializer(many=True))
+    def get_later(self, view: GroupView) -> Any:
+        """Return what builds on it."""
+        return LaterSerializer([later for later, _ in foresight.later(view.group, by=view.by)], many=True).data
 
     @extend_schema_field(ConflictSerializer(many=True))
     def get_conflicts(self, view: GroupView) -> Any:
@@ -315,3 +378,35 @@ class AnswerSerializer(Shape):
     def get_url(self, answer: Any) -> str:
         """Return the group's address."""
         return reverse("api-group", args=[answer.group.pk])
+
+
+class AlsoSerializer(Shape):
+    """What became of a later action that was asked back with this one."""
+
+    group = serializers.UUIDField()
+    url = serializers.SerializerMethodField()
+    outcome = serializers.SerializerMethodField(help_text="the weakest member's, or the name of the refusal")
+    complete = serializers.SerializerMethodField()
+
+    def get_url(self, result: Result) -> str:
+        """Return its address."""
+        return reverse("api-group", args=[result.group])
+
+    def get_outcome(self, result: Result) -> str:
+        """Return what it came to."""
+        return result.answer.outcome.value if result.answer else name_of(result.refusal or RuntimeError)
+
+    def get_complete(self, result: Result) -> bool:
+        """Say whether everything that it declared is undone."""
+        return bool(result.answer and result.answer.complete)
+
+
+class RevokedSerializer(AnswerSerializer):
+    """What a revoke came to, member by member, and what it came to for those that build on it, newest first."""
+
+    also = serializers.SerializerMethodField()
+
+    @extend_schema_field(AlsoSerializer(many=True))
+    def get_also(self, _answer: Any) -> Any:
+        """Return the others."""
+        return AlsoSerializer(self.context.get("also", []), many=True).data

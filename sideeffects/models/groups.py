@@ -105,6 +105,7 @@ class Effect(models.Model):
     version_before = models.CharField(max_length=60, blank=True)
     version_after = models.CharField(max_length=60, blank=True)
     version_undone = models.CharField(max_length=60, blank=True)
+    version_over = models.CharField(max_length=60, blank=True)  # what an override passed over; a restore brings it back
     undo_expires_at = models.DateTimeField(null=True, blank=True)
 
     revoke_class = models.CharField(max_length=20, choices=_choices(RevokeClass))

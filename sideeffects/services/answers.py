@@ -6,8 +6,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from sideeffects import requested
 from sideeffects.models import Effect, Group
-from sideeffects.transitions import GroupState, Outcome, Standing, is_complete, standing_of, weakest
+from sideeffects.transitions import (
+    EffectState,
+    GroupState,
+    Outcome,
+    Standing,
+    is_complete,
+    outcome_of,
+    standing_of,
+    weakest,
+)
 
 
 @dataclass(frozen=True)
@@ -69,3 +79,16 @@ class Result:
             assert self.refusal is not None
             raise self.refusal
         return self.answer
+
+
+def as_they_stand(members: Sequence[Effect]) -> list[MemberAnswer]:
+    """Return how members stand now, none changed; of those that are asked about, whether anything has left."""
+    askings = requested.current([effect for effect in members if effect.state == EffectState.REQUESTING])
+    return [_as_it_stands(effect, askings.get(effect.pk)) for effect in members]
+
+
+def _as_it_stands(effect: Effect, asking: requested.Asking | None) -> MemberAnswer:
+    if asking is None:
+        return MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason)
+    member = replace(effect.as_member(), sent=asking.may_have_left)
+    return MemberAnswer(effect, outcome_of(member), str(asking.words))

@@ -60,5 +60,6 @@ def _piece(effect: Effect, owner: Any, expected: str) -> local.Piece:
         operation=Operation(effect.operation),
         before=effect.version_before,
         after=effect.version_after,
+        over=effect.version_over,
         expected=expected,
     )

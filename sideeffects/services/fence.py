@@ -16,6 +16,7 @@ from sideeffects.models import Agent, Fence, Group
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
 from sideeffects.services.tokens import is_alive
+from sideeffects.services.told import notify_of
 from sideeffects.transitions import GroupState
 
 logger = logging.getLogger(__name__)
@@ -155,6 +156,8 @@ def fire_one(*, fence: UUID, by: Actor, now: datetime) -> Fence | None:
             "result": row.result,
             "detail": row.detail,
         }
+        if row.result == Result.REFUSED:
+            notify_of([(row.group, "fence not fired", row.detail)], now=now)
         log.append([_entry("fence_ended", row, data, by=by)], now=now)
     return row
 

@@ -33,7 +33,7 @@ def send(*, by: Actor, now: datetime) -> int:
     notices = _claim(now=now)
     if not notices:
         return 0
-    admins = list(get_user_model().objects.filter(takeback_roles__role=ADMIN, is_active=True))
+    admins = list(get_user_model()._default_manager.filter(takeback_roles__role=ADMIN, is_active=True))
     mails: dict[Any, list[Notice]] = defaultdict(list)
     for notice in notices:
         for person in {notice.recipient, *(() if notice.kind in OWNERS_ONLY else admins)}:

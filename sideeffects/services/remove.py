@@ -27,6 +27,7 @@ def remove(
     A local failure undoes the requests too, since nothing of them has left the database. Inside the caller's
     transaction; the groups and `rows` are locked. Raises MembersFailedError. Writes `COMPENSATE`.
     """
+    passed_over = _passed_over(decided, rows, now=now)
     absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
     revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger) for one in decided]
     Revocation.objects.bulk_create(revocations)
@@ -35,7 +36,7 @@ def remove(
         _move(one, revocation, absent, now=now)
     ask(asked, {revocation.group_id: revocation for revocation in revocations}, now=now)
     _stamp(decided, revocations, now=now)
-    _note_overridden(decided, rows, now=now)
+    _note_overridden(decided, passed_over, rows, now=now)
     answers = [_answer(one) for one in decided]
     MemberOutcome.objects.bulk_create(
         MemberOutcome(revocation=revocation, effect=member.effect, outcome=member.outcome, detail=member.detail)
@@ -92,19 +93,33 @@ def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now
         Effect.objects.filter(pk__in=gone).update(state=EffectState.GONE, **stamps)
 
 
-def _note_overridden(decided: Sequence[Decided], rows: local.Rows, *, now: datetime) -> None:
-    """Keep the version that a row is at after an override: no other says what it says."""
-    overridden = [
+def _overridden(decided: Sequence[Decided]) -> list[tuple[Effect, local.Piece]]:
+    """Return the members whose later changes are passed over."""
+    return [
         (effect, piece)
         for one in decided
         if one.edits
         for effect, piece in zip(one.local_members, one.pieces, strict=True)
         if piece.key in one.edits
     ]
+
+
+def _passed_over(decided: Sequence[Decided], rows: local.Rows, *, now: datetime) -> dict[local.Key, str]:
+    """Keep, before anything is written, the version that each row is at which an override sets back."""
+    changed = [piece for _, piece in _overridden(decided) if piece.operation is Operation.UPDATE]
+    return rows.versions(changed, now=now)
+
+
+def _note_overridden(
+    decided: Sequence[Decided], passed_over: dict[local.Key, str], rows: local.Rows, *, now: datetime
+) -> None:
+    """Keep the version that a row is at after an override, since no other says what it says; and the one before."""
+    overridden = _overridden(decided)
     versions = rows.versions([piece for _, piece in overridden], now=now)
     for effect, piece in overridden:
         effect.version_undone = versions[piece.key]
-    Effect.objects.bulk_update([effect for effect, _ in overridden], ["version_undone"])
+        effect.version_over = passed_over.get(piece.key, "")
+    Effect.objects.bulk_update([effect for effect, _ in overridden], ["version_undone", "version_over"])
 
 
 def _answer(one: Decided) -> Answer:

@@ -13,11 +13,11 @@ from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, Group, Revocation
 from sideeffects.services import clashes, refuse
-from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.answers import Answer, Result, as_they_stand
 from sideeffects.services.decided import revoked_piece
 from sideeffects.services.retry import retried
 from sideeffects.targets import local
-from sideeffects.transitions import EffectState, Outcome, effect_after, outcome_of
+from sideeffects.transitions import EffectState, Outcome, effect_after
 
 
 class NothingInTrashError(Exception):
@@ -105,7 +105,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         effect.state = effect_after(EffectState(effect.state), "restore")
         effect.state_at = effect.restored_at = now
         effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
-        effect.version_undone = ""
+        effect.version_undone = effect.version_over = ""
     Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
         state=EffectState.ACTIVE,
         state_at=now,
@@ -114,6 +114,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
         revocation=None,
         purge_at=None,
         version_undone="",
+        version_over="",
     )
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])
@@ -123,8 +124,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
 
 
 def _answer(decided: _Decided, *, already: bool = False) -> Answer:
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in decided.members]
-    return Answer(decided.group, members, decided.conflict_open, already=already)
+    return Answer(decided.group, as_they_stand(decided.members), decided.conflict_open, already=already)
 
 
 def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:

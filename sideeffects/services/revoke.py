@@ -12,13 +12,13 @@ from sideeffects import dependants, policies, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Agent, Effect, Group
 from sideeffects.services import refuse, since
-from sideeffects.services.answers import Answer, MemberAnswer, Result
+from sideeffects.services.answers import Answer, Result, as_they_stand
 from sideeffects.services.ask import is_waiting, obstacle
 from sideeffects.services.decided import Decided
 from sideeffects.services.remove import Trigger, remove
 from sideeffects.services.retry import retried
 from sideeffects.targets import local
-from sideeffects.transitions import EffectState, GroupState, outcome_of
+from sideeffects.transitions import EffectState, GroupState
 
 
 class InFlightError(Exception):
@@ -218,6 +218,6 @@ def _classified(
 
 def _as_it_is(work: Decided) -> Answer:
     """Answer a group in which nothing is left to do, changing nothing."""
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason) for effect in work.members]
+    members = as_they_stand(work.members)
     record = log.latest(group=str(work.group.pk), action="COMPENSATE")
     return Answer(work.group, members, work.conflict_open, record=record, already=True)

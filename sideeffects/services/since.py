@@ -8,6 +8,7 @@ from sideeffects import policies
 from sideeffects.actors import Actor
 from sideeffects.dependants import Later
 from sideeffects.models import Group
+from sideeffects.services.answers import Result
 from sideeffects.services.decided import Decided
 from sideeffects.targets import local
 from sideeffects.targets.edits import Edit, seen
@@ -58,6 +59,11 @@ def told(edit: Edit, *, values: bool = True) -> dict[str, Any]:
     names = ("then", "now", "override")
     fields = [{"field": one.label, **{name: getattr(one, name) for name in names}} for one in edit.changes]
     return {**told, "fields": fields}
+
+
+def needs_a_look(result: Result) -> bool:
+    """Say whether a person has to be shown something before this can go on."""
+    return isinstance(result.refusal, REFUSALS)
 
 
 def check_alone(one: Decided, later: Sequence[Later], *, leave: bool, by: Actor) -> None:

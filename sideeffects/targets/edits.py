@@ -38,6 +38,15 @@ class Edit:
         return ", ".join(change.label for change in self.changes)
 
 
+@dataclass(frozen=True)
+class Wrote:
+    """One field that an agent changed: its name for people, what it said before, and what after."""
+
+    label: str
+    before: str | None
+    after: str | None
+
+
 def seen(edits: Iterable[Edit]) -> str:
     """Return what stands for these rows as they are: it is another one as soon as any of them is changed again."""
     lines = sorted(f"{edit.type} {edit.id} {edit.digest}" for edit in edits)

@@ -72,7 +72,10 @@ class HistoryAdapter(LocalAdapter):
 
     def contents(self, versions: Collection[str]) -> Mapping[str, Content]:
         """Return what rows said at these versions."""
-        return {key: self.content(row) for key, row in self._kept(versions).items()}
+        kept = self._versions().filter(pk__in=[key for key in versions if key])
+        rows = kept.values_list("pk", *(attribute for _, attribute in self._fields))
+        names = [name for name, _ in self._fields]
+        return {str(key): dict(zip(names, map(_text, values), strict=True)) for key, *values in rows}
 
     def versions(self, rows: Sequence[Any], *, now: datetime) -> Mapping[str, str]:
         """Return the newest version of each row; one is kept first where the row was changed past its history."""

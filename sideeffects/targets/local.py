@@ -14,7 +14,7 @@ from django.db import OperationalError
 from django.db.models import ProtectedError, RestrictedError
 
 from sideeffects.targets.base import Content, LocalAdapter
-from sideeffects.targets.edits import Change, Edit
+from sideeffects.targets.edits import Change, Edit, Wrote
 from sideeffects.targets.registry import ADAPTERS, adapter_for
 from sideeffects.transitions import Operation
 
@@ -26,7 +26,8 @@ NAMED = 3  # objects that a sentence names
 class Piece:
     """One local object: its type and id, on whose behalf it is touched, and what was done to it.
 
-    `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since.
+    `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since;
+    `over` is what an override passed over when it was set back.
     """
 
     type: str
@@ -36,6 +37,7 @@ class Piece:
     before: str = ""
     after: str = ""
     expected: str = ""
+    over: str = ""
 
     @property
     def key(self) -> Key:
@@ -107,6 +109,14 @@ class Rows:
         before, after = said[piece.before], said[piece.after]
         return {name for name in before.keys() & after.keys() if before[name] != after[name]}
 
+    def wrote(self, piece: Piece) -> list[Wrote]:
+        """Return what an update changed, field by field; nothing where its versions are not kept any more."""
+        said = self._said[piece.type]
+        if piece.before not in said or piece.after not in said:
+            return []
+        label, before, after = adapter_for(piece.type).label, said[piece.before], said[piece.after]
+        return [Wrote(label(name), before[name], after[name]) for name in before if name in self.written(piece)]
+
     def edits(self, pieces: Iterable[Piece]) -> dict[Key, Edit]:
         """Return how rows that are there differ from what they are expected to say, and what a revoke makes of that."""
         found = {}
@@ -175,7 +185,7 @@ class Rows:
         self._check_restorable(pieces)
         self._check_owners(pieces)
         self._change(pieces, Operation.DELETE, "remove", by=by, now=now)
-        self._revert(pieces, {piece.key: piece.after for piece in pieces}, by=by, now=now)
+        self._revert(pieces, {piece.key: piece.over or piece.after for piece in pieces}, by=by, now=now)
         self._change(pieces, Operation.CREATE, "restore", by=by, now=now)
 
     def purge(self, pieces: Sequence[Piece], *, by: str, now: datetime) -> set[Key]:

@@ -1,5 +1,6 @@
 """What is known of one action, and what would taking it back or restoring it come to?"""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,10 +11,10 @@ from django.utils.translation import gettext as _
 
 from sideeffects import dossiers, members, proofs, questions
 from sideeffects.actors import ActorRequest
-from sideeffects.forms import MembersForm, ReasonForm, read
+from sideeffects.forms import MembersForm, ReasonForm, RevokeForm, read
 from sideeffects.presenters import GroupView
-from sideeffects.services import clashes
-from sideeffects.services.answers import Answer
+from sideeffects.services import clashes, foresight, since
+from sideeffects.services.answers import Answer, Result
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore as restore_groups
 from sideeffects.services.revoke import revoke as revoke_groups
@@ -30,13 +31,29 @@ def page(request: ActorRequest, group: UUID) -> HttpResponse:
 def revoke(request: ActorRequest, group: UUID) -> HttpResponse:
     """Ask before a revoke; a POST does it and leads to its outcome."""
     view = dossiers.find(group, by=request.actor)
-    form = ReasonForm(request.POST if request.method == "POST" else None, required=view.needs_reason)
+    sight, now = foresight.before(view.group, by=request.actor), timezone.now()  # noqa: TID251  (a face)
+    form = RevokeForm(request.POST if request.method == "POST" else None, required=view.needs_reason, sight=sight)
     if form.is_valid():
-        now, reason = timezone.now(), form.cleaned_data["reason"]  # noqa: TID251  (a face)
-        results = revoke_groups(groups=[group], by=request.actor, now=now, reason=reason, trigger=Trigger.CLICK)
-        return _outcome(request, results[0].unwrap())
-    question = questions.before_revoke(view, now=timezone.now())  # noqa: TID251  (a face)
-    return _ask(request, "sideeffects/revoke.html", view, question, form)
+        results = revoke_groups(by=request.actor, now=now, trigger=Trigger.CLICK, **form.asked(group))
+        return _revoked(request, view, results)
+    return _ask(request, "sideeffects/revoke.html", view, questions.before_revoke(view, now=now), form, sight=sight)
+
+
+def _revoked(request: ActorRequest, view: GroupView, results: Sequence[Result]) -> HttpResponse:
+    """Lead to what became of it; where something has to be seen first, show that and ask again."""
+    [own] = [result for result in results if result.group == view.group.pk]
+    for later in results:
+        if later is not own and later.answer is not None and not later.answer.already:
+            messages.info(
+                request, _("A later action was taken back first: {what}.").format(what=later.answer.group.tool)
+            )
+    if not since.needs_a_look(own):
+        return _outcome(request, own.unwrap())
+    messages.warning(request, str(own.refusal))
+    sight, now = foresight.before(view.group, by=request.actor), timezone.now()  # noqa: TID251  (a face)
+    form = RevokeForm(initial=request.POST.dict(), required=view.needs_reason, sight=sight)
+    question = questions.before_revoke(view, now=now)
+    return _ask(request, "sideeffects/revoke.html", view, question, form, sight=sight, status=409)
 
 
 def restore(request: ActorRequest, group: UUID) -> HttpResponse:
@@ -52,12 +69,19 @@ def restore(request: ActorRequest, group: UUID) -> HttpResponse:
 
 
 def _ask(
-    request: ActorRequest, template: str, view: GroupView, question: questions.Question, form: ReasonForm
+    request: ActorRequest,
+    template: str,
+    view: GroupView,
+    question: questions.Question,
+    form: ReasonForm,
+    *,
+    sight: foresight.Sight | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     listed = members.of(view.group, size=20)
     proof = proofs.of_group(view.group)
     context = {"view": view, "question": question, "form": form, "listed": listed, "proof": proof}
-    return render(request, template, context, status=422 if form.errors else 200)
+    return render(request, template, {**context, "sight": sight}, status=422 if form.errors else status)
 
 
 def _outcome(request: ActorRequest, answer: Answer) -> HttpResponse:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import time_machine
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
+from django.core import mail
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -17,10 +19,15 @@ from audit.models import Record
 from config import checks, demo
 from config.checks import State
 from config.forms import DEMO_MAIL
-from sideeffects import people
+from sideeffects import actors, people
 from sideeffects.models import AgentToken, Group, Role
+from sideeffects.services import notices, purge, tokens
+from sideeffects.services.remove import Trigger
+from sideeffects.services.revoke import revoke
 from tests import factories
-from tests.factories import NOW, PASSWORD, person, planner, user
+from tests.executions import six
+from tests.external import WORKER
+from tests.factories import NOW, PASSWORD, SCOPES, person, planner, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
 DATA = Path(__file__).parents[1] / "data"
@@ -81,6 +88,12 @@ def test_the_demonstration_can_be_entered(settings):
     assert not get_user_model()._default_manager.filter(is_active=True).exists()
 
 
+def test_the_demonstration_is_not_begun_without_what_it_is_told_with(settings):
+    settings.DEMO = True
+    with pytest.raises(CommandError, match="Add --no-demo"):
+        command("up")
+
+
 def test_every_page_and_every_list_opens():
     group = factories.run(planner(), "ticket.open", {"subject": "It is broken", "replies": ["We look"]}).group
     assert group is not None
@@ -100,6 +113,29 @@ def test_every_page_and_every_list_opens():
         assert response.status_code == 200, (address, response.content)
     assert ALICE in admin.get(f"{reverse('console-actions')}?owner={ALICE}").content.decode()
     assert ALICE in auditor.get(f"{reverse('audit-search')}?owner=user:{ALICE}").content.decode()
+
+
+def test_plans_are_proposed_and_begun_for_them():
+    factories.crm(planner())
+    _, secret = tokens.create(
+        agent="planner", owner=user("alice"), scopes=SCOPES, by=actors.system("test"), now=factories.NOW
+    )
+    agent = Client(headers={"authorization": f"Bearer {secret}"})
+    with time_machine.travel(NOW, tick=False):
+        made = agent.post("/api/v1/plans", json.dumps(six()), content_type="application/json")
+        assert (made.status_code, made.json()["owner"]) == (201, ALICE)
+        begun = agent.post(f"/api/v1/plans/{made.json()['id']}/executions", "{}", content_type="application/json")
+        assert begun.status_code == 201
+    assert signed_in("alice").get(reverse("plans")).status_code == 200
+
+
+def test_a_mail_goes_to_the_address_that_is_the_name():
+    group = factories.run(planner(), "ticket.open", {"subject": "It is broken"}).group
+    assert group is not None
+    revoke(groups=[group.pk], by=person("alice"), now=NOW, reason="", trigger=Trigger.CLICK)
+    assert purge.announce(by=WORKER, now=factories.later(days=28)) == 1
+    assert notices.send(by=WORKER, now=factories.later(days=28)) == 1
+    assert [mailed.to for mailed in mail.outbox] == [[ALICE]]
 
 
 def test_people_are_listed_found_and_given_roles():

@@ -66,7 +66,7 @@ def test_every_page_is_accessible_and_fits_its_screen(page, sign_in, group, widt
     seen = {
         "alice": ["/", "/?q=nothing", "/?standing=x&before=y", "/trash/", "/workspace/", *here, *away],
         "bob": ["/", "/trash/", "/workspace/"],
-        "admin": ["/console/", "/console/conflicts/", "/console/tools/", *here],
+        "admin": ["/console/", "/console/conflicts/", "/console/tools/", "/console/tools/new", *here],
     }
     for name, addresses in seen.items():
         sign_in(factories.user(name, role="admin" if name == "admin" else ""))

@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 import waitress
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -44,8 +45,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Take the port, prepare the database, start everything, say where it is, serve until told to stop."""
         host, port = options["host"], options["port"]
-        if settings.DEMO and not is_loopback(host):
-            raise CommandError("Demo people may be entered without a password, so only on 127.0.0.1. Add --no-demo.")
+        check_demo(host)
         server = take_port(host, port)
         neighbour = begin(host, port) if settings.DEMO else None  # it starts while the database is prepared
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -64,6 +64,16 @@ class Command(BaseCommand):
         if neighbour:
             neighbour.stop()
         os._exit(0)  # an orderly end would wait once more for idle threads
+
+
+def check_demo(host: str) -> None:
+    """Refuse the demonstration where it must not be, and where its story cannot be told; raises CommandError."""
+    if settings.DEMO and not is_loopback(host):
+        raise CommandError("Demo people may be entered without a password, so only on 127.0.0.1. Add --no-demo.")
+    if settings.DEMO and not apps.is_installed("sideeffects.workspace"):
+        raise CommandError(
+            "The demonstration is told with the sample workspace, which is not installed. Add --no-demo."
+        )
 
 
 def mark() -> None:

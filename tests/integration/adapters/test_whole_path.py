@@ -13,6 +13,7 @@ from sideeffects.services import purge
 from sideeffects.services.remove import Trigger
 from sideeffects.services.restore import restore
 from sideeffects.services.revoke import revoke
+from sideeffects.services.since import DependedOnError, EditedSinceError
 from sideeffects.targets.local import MembersFailedError
 from sideeffects.transitions import EffectState, Outcome
 from tests import factories
@@ -59,6 +60,42 @@ def test_it_is_recorded_taken_back_and_brought_back(sample):
     assert set(Effect.objects.values_list("state", flat=True)) == {EffectState.ACTIVE}
     log.seal()
     assert verify().verdict == "consistent"
+
+
+def test_a_change_is_put_back_and_made_again_but_never_over_what_a_person_wrote_unseen(sample):
+    if sample.change is None:
+        return  # no tool of the app changes such a thing
+    _, row = created(sample)
+    before = sample.adapter.content(row)
+    tool, arguments = sample.change(str(row.pk), "Changed by an agent")
+    change = factories.run(planner(), tool, arguments, now=later(seconds=30)).group
+    assert change is not None
+    sample.edit(row, "Written by hand")
+    with pytest.raises(EditedSinceError) as edited:
+        take_back(change).unwrap()
+    [told] = edited.value.edited
+    assert (told["type"], told["id"]) == (sample.type, str(row.pk))
+    assert sample.adapter.content(there(sample, row))[sample.text] == "Written by hand"
+    assert take_back(change, overrides={change.pk: edited.value.seen}).unwrap().complete
+    assert sample.adapter.content(there(sample, row)) == before
+    restore(groups=[change.pk], by=person("alice"), now=later(minutes=2), reason="")[0].unwrap()
+    assert sample.adapter.content(there(sample, row)) == {**before, sample.text: "Written by hand"}
+
+
+def test_what_an_agent_deleted_comes_back_and_goes_again(sample):
+    if sample.delete is None:
+        return  # no tool of the app deletes such a thing
+    group, row = created(sample)
+    tool, arguments = sample.delete(str(row.pk))
+    deletion = factories.run(planner(), tool, arguments, now=later(seconds=30)).group
+    assert deletion is not None
+    assert sample.adapter.is_deleted(there(sample, row))
+    with pytest.raises(DependedOnError):
+        take_back(group).unwrap()
+    assert take_back(deletion).unwrap().complete
+    assert not sample.adapter.is_deleted(there(sample, row))
+    restore(groups=[deletion.pk], by=person("alice"), now=later(minutes=2), reason="")[0].unwrap()
+    assert sample.adapter.is_deleted(there(sample, row))
 
 
 def test_on_its_date_it_leaves_for_good(sample):

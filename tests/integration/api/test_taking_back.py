@@ -5,9 +5,10 @@ import json
 import pytest
 
 from audit.models import Record
-from sideeffects.models import Revocation
+from sideeffects.models import Request, Revocation
 from sideeffects.workspace.models import Project, Task
-from tests import factories
+from tests import external, factories
+from tests.factories import NOW
 from tests.integration.api.conftest import thing
 from tests.integration.api.test_recording import problem
 
@@ -168,3 +169,23 @@ def test_a_reason_that_is_none_is_refused(agent, person, body):
     for url in (f"{made['url']}/revoke", f"{made['url']}/restore"):
         problem(person("alice").post(url, body), 400, "invalid")
     assert alive() == (1, 0)
+
+
+def test_between_sending_and_its_answer_a_request_is_not_called_not_sent(person, settings):
+    settings.TARGET_HOSTS = frozenset({"127.0.0.1:9"})
+    external.registered("http://127.0.0.1:9")
+    group = external.contact()
+    request, alice = external.asked(group), person("alice")
+
+    def said(**changes):
+        Request.objects.filter(pk=request.pk).update(**changes)
+        [listed] = alice.get("/api/v1/effects", group=str(group.pk)).json()["results"]
+        [member] = alice.get(f"/api/v1/groups/{group.pk}").json()["members"]
+        assert listed["words"] == member["words"] == alice.get(listed["url"]).json()["words"]
+        [answered] = alice.post(f"/api/v1/groups/{group.pk}/revoke").json()["members"]
+        assert answered["detail"] == listed["words"]
+        return listed["words"], answered["outcome"]
+
+    assert said() == ("Not sent yet", "not sent")
+    assert said(lease_until=NOW) == ("Being sent: no answer yet", "unknown")
+    assert said(lease_until=None, sent_at=NOW, attempted=1) == ("Asked once, no usable answer yet", "unknown")

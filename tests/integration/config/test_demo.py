@@ -4,10 +4,13 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from audit import log
-from config import demo
+from config import demo, demo_execution
+from plans import outlook
+from plans.models import Execution
 from sideeffects.models import Effect, Group
 from sideeffects.services import tokens
 from sideeffects.transitions import EffectState
+from tests import factories
 from tests.factories import NOW, later
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
@@ -36,3 +39,24 @@ def test_the_log_of_the_demonstration_has_nothing_unsealed():
     demo.seed(now=NOW)
     assert log.seal() > 0
     assert log.seal() == 0
+
+
+class Still:
+    """A stage on which nothing is put."""
+
+    url = ""
+
+    def stage(self, method: str, path: str, told: dict[str, object]) -> None:
+        """Do nothing."""
+
+
+def test_an_execution_is_under_way_and_its_window_about_to_close():
+    token = factories.token()
+    for minutes in (0, 5):
+        demo_execution.tell(token, Still(), now=later(minutes=minutes))
+    [view] = outlook.of(Execution.objects.all(), by=factories.person("alice"), now=NOW)
+    assert view.standing == "waiting for a person"
+    assert view.perishing_since is not None
+    assert view.unrecoverable_since is None
+    demo_execution.tell(token, Still(), now=later(hours=1))
+    assert Execution.objects.count() == 2

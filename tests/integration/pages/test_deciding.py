@@ -80,6 +80,7 @@ def test_a_call_in_flight_offers_the_fence_and_says_what_came_of_it(reader):
         assert "Revoke it when it arrives…" in alice.read(place)
     refused = alice.send(reverse("group-revoke", args=[group.pk]), status=409)
     assert "Revoke it when it arrives…" in refused
+    assert "Revoke it when it arrives…" in alice.read(reverse("group-revoke", args=[group.pk]))
     assert "checked again then" in alice.read(address)
     assert "It will be revoked when it arrives" in alice.send(address, reason="wrong customer")
     text = alice.read(page_of(group))

@@ -12,7 +12,7 @@ from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
 from sideeffects.trash import NAMED
 from sideeffects.workspace.contents import MOST_TASKS
-from sideeffects.workspace.models import Project, Task
+from sideeffects.workspace.models import Note, Project, Task
 from tests import factories
 from tests.external import WORKER
 from tests.factories import NOW, person, planner
@@ -113,3 +113,24 @@ def test_the_workspace_costs_the_same_with_one_row_and_with_thirty(reader):
     for number in range(30):
         factories.project(by, tasks=2, name=f"stays {number}")
     assert alice.queries("/workspace/") == once
+
+
+def test_what_was_only_put_back_lies_in_no_trash_and_is_never_purged(reader):
+    by = planner()
+    factories.run(by, "note.create", {"title": "Kept"})
+    note = Note.objects.get()
+    group = factories.run(by, "note.update", {"note": str(note.pk), "title": "Changed"}).group
+    assert group is not None
+    take_back([group])
+    alice = reader("alice")
+    text = alice.read("/trash/")
+    assert "1 object can be restored" in text
+    assert "Nothing of it lies in the trash, so nothing is purged" in text
+    assert "Revoked: put back to the version before" in text
+    [entry] = alice.client.get("/api/v1/trash").json()["results"]
+    assert (entry["number"], entry["in_trash_until"]) == (1, None)
+    [effect] = alice.client.get(f"/api/v1/effects?group={group.pk}").json()["results"]
+    assert (effect["state"], effect["in_trash_until"]) == ("revoked", None)
+    assert purge.announce(by=WORKER, now=NOW + timedelta(days=40)) == 0
+    assert purge.purge(by=WORKER, now=NOW + timedelta(days=50)) == 0
+    assert Note.objects.get().title == "Kept"

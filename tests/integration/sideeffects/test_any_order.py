@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.machine import TARGET, AnyOrder
+from tests.machine import AnyOrder
+from tests.watched import TARGET
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +19,7 @@ def _a_target_that_may_be_registered(settings):
 
 
 def test_a_few_orders():
-    run(max_examples=8, stateful_step_count=16, derandomize=True, database=None)
+    run(max_examples=6, stateful_step_count=12, derandomize=True, database=None)
 
 
 @pytest.mark.soak

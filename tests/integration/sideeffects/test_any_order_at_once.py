@@ -17,7 +17,8 @@ from sideeffects.targets.registry import adapter_for
 from sideeffects.workspace.models import Note
 from tests import external, factories, oracle
 from tests.factories import person, planner
-from tests.machine import TARGET, TOOL
+from tests.machine import TOOL
+from tests.watched import TARGET
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
 REFUSED = {cls.__name__ for cls in TABLE}  # what both faces answer in words; anything else is a 500

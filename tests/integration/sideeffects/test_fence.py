@@ -6,7 +6,7 @@ import pytest
 
 from audit import log
 from sideeffects import actors, policies, presenters
-from sideeffects.models import AgentToken, Fence, Group, Role
+from sideeffects.models import AgentToken, Fence, Group, Notice, Role
 from sideeffects.services import fence, land
 from sideeffects.services.execute import ToolFailedError, execute
 from sideeffects.services.record import Status, ToolCall
@@ -80,7 +80,7 @@ def test_what_lands_is_revoked_once_in_the_name_of_whoever_set_the_fence(by):
     [body] = bodies("COMPENSATE")
     assert (body["actor"]["name"], body["data"]["trigger"]) == ("alice", "fence")
     assert [len(bodies(name)) for name in ("fence_set", "fence_ended")] == [1, 1]
-    assert notes(group) == ["Revoke asked by the fence that alice had set: not sent"]
+    assert notes(group) == ["Revoke asked by the fence that alice had set"]
 
 
 def test_a_call_that_was_lost_and_lands_after_all_is_caught(by):
@@ -148,6 +148,7 @@ def test_who_may_not_revoke_it_any_more_does_not_and_the_reason_is_kept(by, who,
     assert (result, why in detail) == ("refused", True), detail
     assert not group.revocations.exists()
     assert bodies("fence_ended")[0]["data"]["detail"] == detail
+    assert Notice.objects.get(group=group).detail == detail
     assert notes(group) == [f"The fence that {presenters.name_of(row.set_by)} had set did not fire: {detail}"]
     assert fired() == 0
 

@@ -13,13 +13,13 @@ from django.db import connection
 from audit.models import Record
 from sideeffects import actors
 from sideeffects.models import Declaration, Effect, Group, MemberOutcome, Revocation
-from sideeffects.services import purge
+from sideeffects.services import fence, purge
 from sideeffects.services.execute import InProgressError
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import InFlightError, revoke
 from sideeffects.tools import REGISTRY
 from sideeffects.transitions import EffectState, GroupState
-from sideeffects.workspace.models import Project, Task
+from sideeffects.workspace.models import Note, Project, Task
 from tests import crew, factories
 from tests.crew import GATE, GATED, Crew
 from tests.factories import NOW, later, person, planner
@@ -126,6 +126,29 @@ def test_purges_and_restores_at_once_leave_each_group_whole_or_gone_and_say_so_o
         assert len(set(Effect.objects.filter(group=group).values_list("state", flat=True))) == 1
 
 
+def test_tools_that_change_rows_and_revokes_of_them_all_wait_in_one_order(four, by):
+    """Twenty at once: lists in both orders, and tools that change, delete and tower over the same rows."""
+    for number in range(4):
+        factories.run(by, "note.create", {"title": f"N{number}"})
+    notes = [str(key) for key in Note.objects.order_by("pk").values_list("pk", flat=True)]
+    for key in notes:
+        factories.run(by, "note.update", {"note": key, "title": "Changed"})
+    groups = [str(key) for key in Group.objects.order_by("pk").values_list("pk", flat=True)]
+    lists = [["revoke", {"groups": order}] for order in (groups, groups[::-1])]
+    changes = [execute(by, "note.update", {"note": key, "body": "Also"}) for key in notes]
+    deletes = [execute(by, "note.delete", {"notes": order}) for order in (notes, notes[::-1])]
+    told = four.all_at_once(*lists * 4, *changes * 2, *deletes * 2)
+    assert {said for line in told for said in line.split(", ")} <= {
+        *("revoked", "already", "EditedSinceError", "DependedOnError", "recorded", "replayed"),
+        *("InProgressError", "ToolFailedError", "RevokedBeforeError"),
+    }
+    for effect in Effect.objects.filter(operation="create"):
+        deleted = Note.objects.exclude(deleted_at=None).filter(pk=effect.object_id)
+        standing = Effect.objects.filter(operation="delete", object_id=effect.object_id, state=EffectState.ACTIVE)
+        assert deleted.exists() is (effect.state == EffectState.REVOKED or standing.exists())
+    assert Revocation.objects.count() == written("COMPENSATE")
+
+
 # -- Executed here --------------------------------------------------------------------------------------------------
 
 
@@ -204,6 +227,34 @@ def test_parallel_reports_that_differ_are_one_held_and_one_conflict(four, by):
     assert Declaration.objects.filter(held=True).count() == 1
     assert Declaration.objects.get(held=False).seen == TWENTY // 2
     assert (written("group_landed"), written("declaration_differed")) == (1, 1)
+
+
+def test_twenty_decisions_about_one_conflict_have_one_winner(four, by):
+    factories.report(by, [factories.contact("a")])
+    conflict = factories.report(by, [factories.contact("a"), factories.contact("b")]).conflict
+    assert conflict is not None
+    wanted = ["adopt", "split", "dismiss", "split"] * (TWENTY // 4)
+    told = Counter(
+        four.all_at_once(*[["decide", {"conflict": str(conflict.pk), "how": one, "who": "alice"}] for one in wanted])
+    )
+    conflict.refresh_from_db()
+    won = conflict.resolution
+    assert told == {won: 1, "already": wanted.count(won) - 1, "AlreadyResolvedError": TWENTY - wanted.count(won)}
+    assert written("conflict_resolved") == 1
+    assert Group.objects.count() == (2 if won == "split" else 1)
+    assert Effect.objects.count() == {"adopt": 2, "split": 3, "dismiss": 1}[won]
+
+
+def test_twenty_sweeps_and_clicks_fire_a_fence_once(four, by):
+    group = factories.project(by)
+    Group.objects.update(state=GroupState.OPEN)
+    fence.put(group=group.pk, reason="", by=person("alice"), now=NOW)
+    Group.objects.update(state=GroupState.LANDED)
+    told = Counter(four.all_at_once(*[["fire", {}], ["revoke", {"groups": [str(group.pk)]}]] * (TWENTY // 2)))
+    assert told["fired 1"] == 1
+    assert told["revoked"] <= 1
+    assert (written("COMPENSATE"), written("fence_ended"), alive()) == (1, 1, (0, 0))
+    assert Revocation.objects.get().trigger == ("click" if told["revoked"] else "fence")
 
 
 def test_two_imports_of_one_transcript_at_once_count_each_call_once(four, by):

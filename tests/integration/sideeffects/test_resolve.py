@@ -50,8 +50,9 @@ def decided(conflict, action, reason="", *, by="alice", now=None):
     return done
 
 
-def revoked(group, by="alice", now=None):
-    [result] = revoke(groups=[group.pk], by=person(by), now=now or later(minutes=3), reason="", trigger=Trigger.CLICK)
+def revoked(group, by="alice", now=None, **more):
+    moment = now or later(minutes=3)
+    [result] = revoke(groups=[group.pk], by=person(by), now=moment, reason="", trigger=Trigger.CLICK, **more)
     return result.unwrap()
 
 
@@ -293,7 +294,7 @@ def test_the_booking_that_was_made_twice_is_decided_about(tmp_path, settings, ac
     with pytest.raises(TargetsOutOfReachError):
         revoked(group)  # an admin has to register the airline first
     external.registered("http://127.0.0.1:9/api", name="airline")
-    answer = revoked(group, now=later(minutes=9))
+    answer = revoked(group, now=later(minutes=9), leave_later=True)  # the agent cancelled one of them later
     counted = {"adopt": held + declared, "split": held, "dismiss": held}[action]
     assert [one.effect.object_id for one in answer.members] == counted
     undone(group)

@@ -210,9 +210,7 @@ def accepted(draw):
     return of(chain(list(durations), given_windows))
 
 
-@settings(deadline=None, max_examples=200)
-@given(accepted(), st.integers(0, 2**32), st.booleans())
-def test_the_pivot_never_begins_over_a_closed_window_and_a_kept_promise_can_be_taken_back(plan, seed, healthy):
+def walk(plan, seed, healthy):
     """Walk a random execution; `healthy` steps keep their bounds, waits between them are anybody's."""
     chance = random.Random(seed)
     ran: dict[int, Ran] = {}
@@ -244,3 +242,16 @@ def test_the_pivot_never_begins_over_a_closed_window_and_a_kept_promise_can_be_t
             return
         now += took
         ran[step.index] = Ran(step.index, COMPLETED, ran[step.index].begun_at, at(now))
+
+
+@settings(deadline=None, max_examples=200)
+@given(accepted(), st.integers(0, 2**32), st.booleans())
+def test_the_pivot_never_begins_over_a_closed_window_and_a_kept_promise_can_be_taken_back(plan, seed, healthy):
+    walk(plan, seed, healthy)
+
+
+@pytest.mark.soak
+@settings(deadline=None, max_examples=30_000)
+@given(accepted(), st.integers(0, 2**32), st.booleans())
+def test_so_it_is_in_thirty_thousand_executions(plan, seed, healthy):
+    walk(plan, seed, healthy)
