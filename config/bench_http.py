@@ -167,7 +167,7 @@ def _served(serve: Callable[[socket.socket], None] = _serve) -> Iterator[int]:
 
 
 def _token() -> str:
-    owner = get_user_model()._default_manager.create(username="alice")
+    owner = get_user_model()._default_manager.create(**{get_user_model().USERNAME_FIELD: "alice"})
     by = actors.system("bench")
     contract = Contract(
         revoke_class=RevokeClass.EXTERNAL, target="crm.example", compensations={"create": "DELETE /contacts/{id}"}
@@ -178,7 +178,7 @@ def _token() -> str:
 
 def _cookie() -> str:
     client = Client()
-    auditor = get_user_model()._default_manager.create(username="auditor", is_staff=True)
+    auditor = get_user_model()._default_manager.create(**{get_user_model().USERNAME_FIELD: "auditor"})
     client.force_login(auditor, backend="django.contrib.auth.backends.ModelBackend")
     return client.cookies[settings.SESSION_COOKIE_NAME].value
 
