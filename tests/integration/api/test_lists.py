@@ -187,6 +187,7 @@ def test_tools_say_what_they_declare_and_what_is_proven(agent, person):
         "compensations": {},
         "runs": "elsewhere",
         "blocked": False,
+        "human": False,
         "proof": "Nothing to prove: it cannot come back",
         "proven": False,
         "entry_point": None,

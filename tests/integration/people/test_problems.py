@@ -340,5 +340,5 @@ def test_every_name_in_the_table_is_explained_once():
     assert len(slugs) == len(set(slugs))
     for refusal in TABLE.values():
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", refusal.slug)
-        assert 400 <= refusal.status < 500
+        assert 400 <= refusal.status < 500 or refusal.status == 503  # busy: the same again later may go through
         assert str(refusal.title)
