@@ -4,5 +4,7 @@
 # same run) and ratio (value / limit)
 BENCHES = {
     "audit": "audit.bench.audit",
+    "record": "config.bench_http.record",
+    "pages": "config.bench_http.pages",
     "validator": "plans.bench.validator",
 }

@@ -129,7 +129,7 @@ class ApprovalSerializer(Shape):
     digest = serializers.CharField(source="approval.digest")
     step_sha256 = serializers.CharField(source="approval.step_sha256")
     asked_at = serializers.DateTimeField(source="approval.asked_at")
-    deadline = serializers.DateTimeField(source="approval.deadline", allow_null=True)
+    deadline = serializers.DateTimeField(source="approval.deadline")
     open = serializers.BooleanField(
         source="is_open", help_text="whether a decision still counts, by the server's clock"
     )

@@ -10,6 +10,7 @@ from plans import queries
 from plans.core import canonical, script, windows
 from plans.core.lifecycle import ExecutionState
 from plans.core.script import Ran, RunState, Script, Step
+from plans.core.verdict import Verdict
 from plans.core.words import inert
 from plans.models import Execution, StepRun
 from sideeffects.models import Effect
@@ -149,11 +150,19 @@ def of_all(rows: Iterable[Execution]) -> list[Course]:
     verdicts = {row.pk: queries.verdict_of(row.plan) for row in rows}
     steps = [step for verdict in verdicts.values() for step in (verdict.plan.steps if verdict.plan else ())]
     humans = queries.human_tools({step.tool for step in steps})
-    return [_course(row, script.of(verdicts[row.pk], humans=humans), runs[row.pk]) for row in rows]
+    return [_course(row, _script(row, verdicts[row.pk], humans), runs[row.pk]) for row in rows]
+
+
+def _script(row: Execution, verdict: Verdict, humans: set[str]) -> Script:
+    if verdict.tree is None or verdict.columns is None or verdict.columns.expires is None:
+        raise PlanChangedError(row.digest, verdict.digest or "", step="")  # accepted, it was readable
+    return script.of(verdict, humans=humans)
 
 
 def _course(row: Execution, plan: Script, runs: Iterable[StepRun]) -> Course:
     newest = {run.index: run for run in sorted(runs, key=lambda run: run.attempt)}
+    if any(index >= len(plan.steps) for index in newest):
+        raise PlanChangedError(row.digest, plan.digest, step="")
     return Course(row, _pinned(plan, newest), newest)
 
 

@@ -194,7 +194,7 @@ class Approval(models.Model):
     step_sha256 = models.CharField(max_length=64)
     asked_at = models.DateTimeField()
     asked_by = models.CharField(max_length=200)
-    deadline = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField()  # its step's bound, or the mandate's end
 
     def __str__(self) -> str:
         return f"approval {self.pk}"

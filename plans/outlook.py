@@ -95,7 +95,12 @@ class StepView:
     @property
     def is_open(self) -> bool:
         """Say whether a person can still decide."""
-        return self.state == "waiting" and not self.overdue
+        return self.state == "waiting" and self.approval is not None and self.now <= self.approval.deadline
+
+    @property
+    def deadline(self) -> datetime | None:
+        """Return until when it may run, or a decision counts."""
+        return self.approval.deadline if self.approval is not None else self.run.due_at if self.run else None
 
     @property
     def tone(self) -> str:
@@ -163,6 +168,8 @@ class Outlook:
         if following is None:
             return None
         if following.run is not None and following.run.state == RunState.BEGUN:
+            if following.state == "waiting" and not following.is_open and not following.overdue:
+                return Block("mandate-expired", _("The mandate has ended, so nobody can approve any more."))
             return self._overdue(following) if following.overdue and not self.course.pivot_crossed else None
         return self._closed(following.step)
 
@@ -342,7 +349,7 @@ class Asking:
     @property
     def is_close(self) -> bool:
         """Say whether its deadline is within five minutes, so that it counts by the second."""
-        due = self.step.run.due_at if self.step.run else None
+        due = self.step.deadline
         return due is not None and due - self.step.now < timedelta(minutes=5)
 
 
@@ -353,6 +360,4 @@ def waiting(outlooks: Sequence[Outlook]) -> list[Asking]:
 
 
 def _deadline(asking: Asking) -> tuple[bool, Any, Any]:
-    run = asking.step.run
-    assert run is not None
-    return run.due_at is None, run.due_at or run.begun_at, run.pk
+    return asking.step.deadline is None, asking.step.deadline, asking.outlook.row.pk

@@ -63,6 +63,9 @@ class ToolForm(forms.Form):
         _("Undo window in minutes"), _("From the landing on, where a call declares none. Left empty: unknown.")
     )
     blocked = forms.BooleanField(label=_("Blocked: refuse its calls before anything happens"), required=False)
+    human = forms.BooleanField(
+        label=_("A person decides: a step of a plan with this tool waits for one"), required=False
+    )
 
     def __init__(self, data: Any = None, *, row: ToolVersion | None) -> None:
         self.row = row
@@ -149,6 +152,7 @@ class ToolForm(forms.Form):
             status=given["status_path"] if external else "",
             stale_minutes=given["stale_minutes"],
             undo_minutes=given["undo_minutes"],
+            human=given["human"],
         )
         return {"tool": self.row.tool.name if self.row else given["name"], "contract": contract}
 

@@ -93,17 +93,13 @@ def _asked(course: Course, step: Step, run: StepRun, *, by: Actor) -> log.Entry:
         step_sha256=step.sha256,
         asked_at=run.begun_at,
         asked_by=str(by.party),
-        deadline=run.due_at,
+        deadline=min(run.due_at or course.script.expires_at, course.script.expires_at),
     )
     words = f"step {inert(step.id)} ({inert(step.tool)}) of plan {inert(course.script.saga)}"
-    until = f"until {run.due_at:%Y-%m-%d %H:%M:%S} UTC" if run.due_at else "without a deadline"
+    until = f"until {approval.deadline:%Y-%m-%d %H:%M:%S} UTC"
     announce(owner=course.row.owner, kind="approval", about=words, detail=until, now=run.begun_at)
-    return entry("approval_asked", course, {**of_step(step, run), **bound(approval), "deadline": until_of(run)}, by=by)
-
-
-def until_of(run: StepRun) -> str:
-    """Return until when a decision counts, as the log writes it."""
-    return moment(run.due_at)
+    deadline = moment(approval.deadline)
+    return entry("approval_asked", course, {**of_step(step, run), **bound(approval), "deadline": deadline}, by=by)
 
 
 def bound(approval: Approval) -> dict[str, str]:

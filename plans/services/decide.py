@@ -133,8 +133,9 @@ def _check_open(course: Course, step: Step, run: StepRun, seen: tuple[UUID | Non
         raise ExecutionStateError(course.state, "decide")
     if seen[0] not in {None, approval.pk}:
         raise ApprovalSupersededError(step, approval)
-    if run.due_at is not None and windows.moment(course.ran, now) > run.due_at:
-        raise DeadlinePassedError(step, course, run.due_at, now)
+    at = windows.moment(course.ran, now)
+    if at > approval.deadline or at >= course.script.expires_at:
+        raise DeadlinePassedError(step, course, approval.deadline, now)
     course.check_unchanged(step, digest=seen[1], sha256=seen[2])
     for is_bound, found in ((approval.digest, course.script.digest), (approval.step_sha256, step.sha256)):
         if is_bound != found:

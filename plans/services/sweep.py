@@ -20,7 +20,6 @@ from sideeffects.actors import Actor
 from sideeffects.services.told import announce
 
 logger = logging.getLogger(__name__)
-GO = 100
 
 
 def sweep(*, by: Actor, now: datetime) -> int:
@@ -30,18 +29,24 @@ def sweep(*, by: Actor, now: datetime) -> int:
     `execution_perishing`, `execution_unrecoverable`, and what a rollback writes.
     """
     due = Execution.objects.filter(state=ExecutionState.RUNNING, watch_at__lte=now).order_by("watch_at")
-    stamped = sum(_flag(key, by=by, now=now) for key in list(due.values_list("pk", flat=True)[:GO]))
-    left = Execution.objects.filter(state=ExecutionState.ROLLING_BACK).order_by("pk").values_list("pk", flat=True)
-    for key in list(left[:GO]):
-        _resume(key, by=by, now=now)
+    left = Execution.objects.filter(state=ExecutionState.ROLLING_BACK).order_by("pk")
+    work = [(_flag, key) for key in due.values_list("pk", flat=True)]
+    work += [(_resume, key) for key in left.values_list("pk", flat=True)]
+    stamped, faults = 0, []
+    for act, key in work:
+        try:
+            stamped += act(key, by=by, now=now)
+        except Exception as fault:  # one that cannot go on must not keep the others; it is tried again
+            logger.exception("the sweep cannot go on with execution %s", key)
+            faults.append(fault)
+    if faults:
+        raise faults[0]
     return stamped
 
 
-def _resume(key: UUID, *, by: Actor, now: datetime) -> None:
-    try:
-        carry_on(execution=key, by=by, now=now)
-    except Exception:  # one that cannot go on must not keep the others; it is tried again
-        logger.exception("the rollback of execution %s does not go on", key)
+def _resume(key: UUID, *, by: Actor, now: datetime) -> int:
+    carry_on(execution=key, by=by, now=now)
+    return 0
 
 
 def _flag(key: UUID, *, by: Actor, now: datetime) -> int:

@@ -27,6 +27,9 @@ class ToolSerializer(Shape):
         help_text="by operation: what is asked of the target",
     )
     runs = serializers.ChoiceField(["here", "elsewhere"], help_text="elsewhere: agents run it and report it")
+    human = serializers.BooleanField(
+        source="contract.human", help_text="true: a step of a plan with this tool waits for a person"
+    )
     blocked = serializers.BooleanField(
         source="contract.blocked", help_text="true: every call of it is refused before anything happens"
     )

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.db.models import F
 from playwright.sync_api import Page, expect
 
 from audit.models import Record
-from plans.models import Execution, StepRun
+from plans.models import Approval, Execution, StepRun
 from sideeffects.models import Revocation
 from tests import external, factories
 from tests.executions import Run, six
@@ -20,7 +21,7 @@ def violations(page: Page) -> list[str]:
     """Return what axe finds, in light and in dark, and what is wider than the screen."""
     found = []
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         found += [f"{scheme}: {one['id']} {one['nodes'][0]['html']}" for one in Axe().run(page).response["violations"]]
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -32,14 +33,13 @@ def violations(page: Page) -> list[str]:
 def pass_over(seconds: float) -> None:
     """Have all that happened so far have happened so much earlier."""
     ago = timedelta(seconds=seconds)
-    for row in Execution.objects.all():
-        row.started_at -= ago
-        row.save()
-    for run in StepRun.objects.all():
-        for name in ("begun_at", "ended_at", "due_at", "undo_expires_at"):
-            if (at := getattr(run, name)) is not None:
-                setattr(run, name, at - ago)
-        run.save()
+    moments = {
+        Execution: ("started_at",),
+        StepRun: ("begun_at", "ended_at", "due_at", "undo_expires_at"),
+        Approval: ("asked_at", "deadline"),
+    }
+    for model, names in moments.items():
+        model._default_manager.update(**{name: F(name) - ago for name in names})
 
 
 @pytest.fixture

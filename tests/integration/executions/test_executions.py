@@ -305,6 +305,33 @@ def test_an_approval_holds_for_the_bytes_it_was_asked_about_and_no_others(what):
     assert "s4" not in states(run)
 
 
+def test_nobody_approves_past_the_mandate_s_end():
+    plan = six()
+    del plan["steps"][2]["maxDurationSeconds"]
+    plan["steps"] = [plan["steps"][2] | {"id": "s3", "class": "retriable"}, plan["steps"][5]]
+    for name in ("compensation", "undoTtlSeconds"):
+        del plan["steps"][0][name]
+    plan |= {"pivotIndex": 0, "mandate": {"maxSpendEur": 0, "expiresAt": (seconds(60)).isoformat()}}
+    run = Run(plan)
+    assert run.begin("s3", 0).runs[0].approval.deadline == seconds(60)
+    with pytest.raises(DeadlinePassedError):
+        run.approve("s3", 60)
+    run.approve("s3", 59)
+
+
+def test_a_plan_that_cannot_be_read_any_more_has_changed():
+    run = Run()
+    run.do("s1", 0)
+    PlanSubmission.objects.filter(pk=run.plan.pk).update(body=b"{}")
+    with pytest.raises(PlanChangedError):
+        run.begin("s2", 2)
+    other = Run(six() | {"sagaId": "sg_2"}, by=run.by)
+    other.do("s1", 0)
+    with pytest.raises(PlanChangedError):
+        sweep(by=BEAT, now=seconds(700))
+    assert other.row.perishing_since == seconds(585)  # the others are not kept by it
+
+
 def test_asking_anew_is_a_new_approval():
     plan = six()
     plan["steps"][0]["undoTtlSeconds"] = 3600

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import time_machine
 
+from plans import queries
 from tests.executions import Run, seconds, six
 from tests.integration.pages.conftest import Reader
 
@@ -95,3 +96,19 @@ def test_after_the_pivot_the_page_lists_what_stands_and_how_far_it_can_come_back
         assert "s1: Created contact c-s1. Asked of the target, which decides." in said
         assert alice.queries(f"/plans/executions/{run.id}/") < 40
         alice.send(f"/plans/executions/{run.id}/rollback", status=409)
+
+
+def test_an_admin_declares_whose_step_waits_for_a_person():
+    form: dict[str, Any] = {
+        "name": "compliance.review",
+        "revoke_class": "none",
+        "reason": "A person's word",
+        "human": "on",
+    }
+    said = Reader("admin").send("/console/tools/new", **form)
+    assert "compliance.review" in said
+    assert queries.human_tools({"compliance.review", "human.approve", "note.create"}) == {
+        "compliance.review",
+        "human.approve",
+    }
+    assert Reader("admin").open("/console/tools/compliance.review/").count("checked") >= 2
