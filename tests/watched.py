@@ -41,7 +41,7 @@ class Watched(RuleBasedStateMachine):
         """Have people, agents with their owners, and a target that is registered."""
         self.who: dict[str, Any] = {name: person(name) for name in ("alice", "bob", "admin", "auditor")}
         self.who |= {"agent": planner(), "scribe": planner(owner="bob", agent="scribe")}
-        external.contact("z", by=self.who["agent"])
+        external.contact("z", by=self.who["agent"], status="/contacts/{id}")
         external.registered(f"http://{TARGET}/")
         self.settled()
 
