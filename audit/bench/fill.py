@@ -30,19 +30,20 @@ def fill(log: str, count: int, *, after: int = 0) -> None:
     [pattern] = bodies_of(Entry("role_granted", ("user", _MARK), by, None, {"role": "auditor"}), log=log, now=NOW)
     last = Seal.objects.filter(log=log, seq=after - 1).values_list("chain", flat=True).first()
     value = chain.from_hex(last) if last else chain.start(log)
+    above = (Record.objects.order_by("-id").values_list("id", flat=True).first() or 0) + 1 - after
     for first in range(after, count, AT_ONCE):
-        value = _go(log, pattern, range(first, min(first + AT_ONCE, count)), value)
+        value = _go(log, pattern, range(first, min(first + AT_ONCE, count)), value, above)
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), [Record]):
             cursor.execute(statement)
 
 
-def _go(log: str, pattern: Body, numbers: range, value: bytes) -> bytes:
-    """Put some more in; returns the chain value after them."""
+def _go(log: str, pattern: Body, numbers: range, value: bytes, above: int) -> bytes:
+    """Put some more in, place k under the key `above + k`; returns the chain value after them."""
     at = connection.ops.adapt_datetimefield_value(NOW)
     rows: dict[str, list[Any]] = {table: [] for table in _TABLES}
     for seq in numbers:
-        key, uid = seq + 1, str(UUID(int=0x0193 << 112 | 7 << 76 | 2 << 62 | seq))
+        key, uid = above + seq, str(UUID(int=0x0193 << 112 | 7 << 76 | 2 << 62 | seq))
         text = pattern.text.replace(_MARK, str(seq)).replace(pattern.lookups["uid"], uid)
         leaf = sha256(b"\x00" + text.encode()).digest()
         value = chain.link(value, leaf)
