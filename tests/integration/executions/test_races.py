@@ -186,7 +186,7 @@ def test_a_process_that_dies_at_any_write_leaves_nothing_twice_and_nothing_lost(
             assert sum(spent) == 30
             number += every
         forks.stdin.close()
-    assert number > 40
+    assert number >= 40  # so many writes there are at least
     steps = Record.objects.filter(action__startswith="step_").exclude(action="step_refused")
     told = Counter(steps.values_list("action", flat=True))
     runs = Execution.objects.count() - 1
