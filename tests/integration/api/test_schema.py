@@ -24,7 +24,7 @@ from sideeffects.services import tokens
 from tests import executions, external, factories
 from tests.factories import NOW, SCOPES
 
-FEW, MANY = 3, 60
+FEW, MANY = 5, 60
 TARGET = "http://127.0.0.1:9"  # nothing is sent there: no worker runs
 KEPT = [
     checks.not_a_server_error,
