@@ -1,5 +1,6 @@
 """Which rows does this app keep?"""
 
+from sideeffects.models.batches import Batch, BatchItem
 from sideeffects.models.fences import Fence
 from sideeffects.models.groups import Above, Declaration, Effect, Group
 from sideeffects.models.heartbeat import Heartbeat
@@ -13,6 +14,8 @@ __all__ = [
     "Agent",
     "AgentToken",
     "Attempt",
+    "Batch",
+    "BatchItem",
     "Callback",
     "Declaration",
     "Effect",

@@ -22,6 +22,7 @@ class Revocation(models.Model):
         CLICK = "click"
         API = "api"
         FENCE = "fence"
+        BATCH = "batch"
         ROLLBACK = "rollback"
 
     class Authority(models.TextChoices):

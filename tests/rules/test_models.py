@@ -21,6 +21,8 @@ MUTABLE = {
     "sideeffects.agent",
     "sideeffects.agenttoken",
     "sideeffects.attempt",
+    "sideeffects.batch",
+    "sideeffects.batchitem",
     "sideeffects.callback",
     "sideeffects.declaration",
     "sideeffects.effect",
