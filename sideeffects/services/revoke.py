@@ -187,8 +187,15 @@ def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
             else:
                 ready.append(decided[key])
         if ready:
-            asked = {"by": terms.by, "now": terms.now, "reason": terms.reason}
-            results |= remove(ready, rows, trigger=terms.trigger, batch=terms.batch, **asked)
+            results |= remove(
+                ready,
+                rows,
+                by=terms.by,
+                now=terms.now,
+                reason=terms.reason,
+                trigger=terms.trigger,
+                batch=terms.batch,
+            )
             gone |= {one.group.pk for one in ready}
     return results
 
