@@ -216,6 +216,7 @@ _EVENTS = (
             **_TOOL,
             "revocation": "the key of the asking",
             "trigger": "what asked: click, api, fence, batch, rollback",
+            "batch": "the key of the batch that it was part of, empty where it was asked for by itself",
             "authority": "why it was allowed: owner, admin, or agent for its owner",
             "reason": "the typed reason, empty where none was asked for",
             "asked_by": "who had asked for it",
@@ -252,6 +253,7 @@ _EVENTS = (
         "What a revocation had removed was brought back.",
         {
             "revocation": "the key of the revocation that is undone",
+            "batch": "the key of the batch that it was part of, empty where it was asked for by itself",
             "authority": "owner or admin",
             "reason": "the typed reason, empty where none was asked for",
             "members": _MEMBERS,

@@ -1,5 +1,6 @@
 """How do records get onto the log, and when do they get their place?"""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -52,6 +53,11 @@ def append(entries: Sequence[Entry], *, now: datetime) -> list[Record]:
         _wake_after_commit(_wake_signer)
     firsts = accumulate((len(parts) for parts in entry_bodies[:-1]), initial=0)
     return [_record(ids[first], bodies[first], now) for first in firsts]
+
+
+def is_whole(record: Record) -> bool:
+    """Say whether a record that was appended now is all of its entry, and not the first of several parts."""
+    return json.loads(record.body)["part"] is None
 
 
 def latest(*, group: str, action: str) -> Record | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.utils import formats, timezone
@@ -45,6 +45,7 @@ class GroupView:
 
     rows: queries.GroupRows
     by: Actor
+    is_fresh: ClassVar[bool] = False  # true where it was recorded just now: nothing can have been asked or built on it
 
     @property
     def group(self) -> Group:

@@ -48,7 +48,7 @@ class OneEffect(APIView):
     def get(self, request: Request, effect: UUID) -> Response:
         """Return it."""
         [row] = with_askings([visible(request, effect)])
-        return Response(EffectSerializer(row).data)
+        return Response(EffectSerializer.of(row))
 
 
 class RevokeEffect(APIView):

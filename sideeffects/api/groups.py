@@ -46,7 +46,7 @@ class OneGroup(APIView):
         actor: Actor = request.actor  # type: ignore[attr-defined]  # (TablePermission sets it)
         row = get_object_or_404(queries.shown(policies.visible_groups(actor)), pk=group)
         [view] = presenters.views_of([row], by=actor)
-        return Response(GroupPageSerializer(view).data)
+        return Response(GroupPageSerializer.of(view))
 
 
 class Revoke(APIView):

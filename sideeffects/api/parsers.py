@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -11,6 +12,7 @@ from rest_framework.parsers import JSONParser
 
 DEEPEST = 64  # far above any honest body, far below what exhausts the stack
 MOST_ERRORS = 50  # a list of errors is for reading
+_LONE = re.compile("[\ud800-\udfff]")
 LARGEST = 2**64 - 1  # ids of 64 bits, with or without a sign
 
 
@@ -123,5 +125,5 @@ def _below(path: str, name: str) -> str:
 def _text_faults(text: str) -> Iterator[str]:
     if "\0" in text:
         yield "Holds a NUL character, which the database cannot store."
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _LONE.search(text):
         yield "Holds half of a surrogate pair, which is no character."

@@ -1,6 +1,8 @@
 """What does the API answer of groups and their members? Never a key, a fingerprint, arguments or a token."""
 
+from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +35,22 @@ def counted(help_text: str, **options: Any) -> serializers.DictField:
 
 class Shape(serializers.Serializer[Any]):
     """An answer; it is only ever written."""
+
+    @classmethod
+    def of(cls, value: Any) -> Any:
+        """Return what is said of one, where no context is asked for."""
+        return _made(cls).to_representation(value)
+
+    @classmethod
+    def of_all(cls, values: Iterable[Any]) -> list[Any]:
+        """Return what is said of each."""
+        return [cls.of(value) for value in values]
+
+
+@cache
+def _made(shape: type[Shape]) -> Shape:
+    """Return the one that writes all answers of its kind: to make it costs more than to use it."""
+    return shape()
 
 
 class WhoSerializer(Shape):
@@ -296,38 +314,40 @@ class GroupPageSerializer(GroupSerializer):
     @extend_schema_field(EffectSerializer(many=True))
     def get_members(self, view: GroupView) -> Any:
         """Return the first members, principal first."""
-        return EffectSerializer(with_askings(view.first_members(MOST_SHOWN)), many=True).data
+        members = view.first_members(MOST_SHOWN)
+        return EffectSerializer.of_all(members if view.is_fresh else with_askings(members))
 
     @extend_schema_field(ChangedSerializer(many=True))
     def get_changed(self, view: GroupView) -> Any:
         """Return what was changed here, field by field."""
         wrote = foresight.wrote(view.first_members(MOST_SHOWN))
-        return ChangedSerializer([{"effect": key, "fields_": some} for key, some in wrote.items()], many=True).data
+        return ChangedSerializer.of_all({"effect": key, "fields_": some} for key, some in wrote.items())
 
     @extend_schema_field(LaterSerializer(many=True))
     def get_later(self, view: GroupView) -> Any:
         """Return what builds on it."""
-        return LaterSerializer([later for later, _ in foresight.later(view.group, by=view.by)], many=True).data
+        later = [] if view.is_fresh else foresight.later(view.group, by=view.by)
+        return LaterSerializer.of_all(one for one, _ in later)
 
     @extend_schema_field(ConflictSerializer(many=True))
     def get_conflicts(self, view: GroupView) -> Any:
         """Return every declaration that differs, decided or not."""
-        return ConflictSerializer(view.rows.conflicts, many=True).data
+        return ConflictSerializer.of_all(view.rows.conflicts)
 
     @extend_schema_field(FenceSerializer(many=True))
     def get_fences(self, view: GroupView) -> Any:
         """Return what was to be revoked on arrival."""
-        return FenceSerializer(view.fences, many=True).data
+        return FenceSerializer.of_all(view.fences)
 
     @extend_schema_field(RevocationSerializer(many=True))
     def get_revocations(self, view: GroupView) -> Any:
         """Return who asked to take it back."""
-        return RevocationSerializer(view.revocations(MOST_SHOWN), many=True).data
+        return RevocationSerializer.of_all(view.revocations(MOST_SHOWN))
 
     @extend_schema_field(GroupRecordSerializer(many=True))
     def get_records(self, view: GroupView) -> Any:
         """Return what stands of it on the log."""
-        return GroupRecordSerializer(view.records(MOST_SHOWN), many=True).data
+        return GroupRecordSerializer.of_all(view.records(MOST_SHOWN))
 
 
 class NothingRecordedSerializer(Shape):

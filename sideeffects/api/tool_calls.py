@@ -16,6 +16,7 @@ from sideeffects.api.bodies import EffectsBody, ReasonBody, ToolCallBody
 from sideeffects.api.schema import KEY_HEADER, LOCATION_HEADER, REPLAYED_HEADER, does
 from sideeffects.api.shapes import RECORDED, GroupPageSerializer
 from sideeffects.api.strict import idempotency_key
+from sideeffects.fresh import FreshView
 from sideeffects.models import Group
 from sideeffects.services import execute, land, record
 from sideeffects.tools import REGISTRY
@@ -89,7 +90,7 @@ def answered(done: land.Recorded, actor: Actor, status: int = CREATED) -> Respon
     """Answer what recording came to."""
     if done.group is None:
         return Response({"group": None, "detail": NOTHING})
-    page = page_of(done.group, actor)
+    page = page_of(done.group, actor, done.written)
     if done.result == "replayed":
         return Response(page, headers={"Idempotency-Replayed": "true"})
     if done.result == "failed" or status != CREATED:
@@ -97,7 +98,7 @@ def answered(done: land.Recorded, actor: Actor, status: int = CREATED) -> Respon
     return Response(page, CREATED, headers={"Location": page["url"]})
 
 
-def page_of(group: Group, actor: Actor) -> Any:
-    """Return the group as its own address shows it."""
-    [view] = presenters.views_of([group], by=actor)
-    return GroupPageSerializer(view).data
+def page_of(group: Group, actor: Actor, written: land.Written | None = None) -> Any:
+    """Return the group as its own address shows it; what was written just now is not read back."""
+    view = FreshView(group, written, by=actor) if written else presenters.views_of([group], by=actor)[0]
+    return GroupPageSerializer.of(view)

@@ -74,8 +74,7 @@ def execute(*, tool: RegisteredTool, call: record.ToolCall, owner: Any, by: Acto
     policies.check_may_record(by)
     arguments = _checked(tool, call.arguments)
     key = record.key_of(call, owner=owner, by=by, executed=True)
-    with transaction.atomic():
-        version = version_of(call.tool, by=by, now=now)
+    version = version_of(call.tool, by=by, now=now)
     record.check_not_blocked(call, version, owner=owner, by=by, now=now)
     try:
         group, mine = _leased(call, key=key, version=version, owner=owner, by=by, now=now)
@@ -113,7 +112,7 @@ def _lease(
     until = now + timedelta(seconds=settings.CALL_LEASE_SECONDS)
     group = next(reversed(record.generations(key, owner=owner)), None)
     if group is None:
-        group = record.open_group(
+        group = record.new_group(
             call,
             key=key,
             version=version,
@@ -123,7 +122,7 @@ def _lease(
             now=now,
             lease_until=until,
         )
-        record.log_opened(group, by=by, now=now)
+        record.opened(group, by=by, now=now)
         return group, True
     record.check_same_call(group, call)
     if group.source != record.Source.EXECUTED:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -37,16 +38,26 @@ class NewEffect:
 
 
 @dataclass(frozen=True)
+class Written:
+    """All that stands of a group that was not there before: what was put on the log, and its members."""
+
+    records: Sequence[Any]
+    effects: Sequence[Effect] = ()
+
+
+@dataclass(frozen=True)
 class Recorded:
     """What recording came to: `result` is recorded, opened, replayed, conflict or failed (then there is no group).
 
-    `created` where the group, or the conflict that is kept, has not been there before.
+    `created` where the group, or the conflict that is kept, has not been there before. `written` is there only for a
+    group that has not, and then is all of it.
     """
 
     result: str
     group: Group | None = None
     conflict: Declaration | None = None
     created: bool = False
+    written: Written | None = None
 
     def check_agrees(self) -> "Recorded":
         """Return itself; raises DeclarationConflictError where the declaration differs from the one held."""
@@ -155,10 +166,11 @@ def settle(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: dateti
 
 
 def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetime) -> Recorded:
-    """Land the group: effects, the declaration that is held, the state, the record."""
+    """Land the group, which may be unsaved: effects, the declaration that is held, the state, the record."""
+    is_new = group._state.adding
     group.state = group_after(GroupState(group.state), "land")
     group.landed_at, group.lease_until = now, None
-    group.save(update_fields=["state", "landed_at", "lease_until"])
+    group.save(force_insert=is_new, update_fields=None if is_new else ["state", "landed_at", "lease_until"])
     declared = [new.declared for new in effects]
     window = window_of(group, now)
     rows = [row_of(group, position, new, now, window) for position, new in enumerate(effects)]
@@ -191,7 +203,9 @@ def _hold(group: Group, effects: Sequence[NewEffect], *, by: Actor, now: datetim
             "members": [member_words(new) for new in effects],
         },
     )
-    log.append([entry], now=now)
+    records = log.append([entry], now=now)
+    if is_new:  # nobody could have set a fence
+        return Recorded("recorded", group, written=Written(records, rows) if all(map(log.is_whole, records)) else None)
     fence.nudge(group)
     return Recorded("recorded", group)
 

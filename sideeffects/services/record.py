@@ -14,7 +14,7 @@ from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, declaration_digest
 from sideeffects.models import Declaration, Group, ToolVersion
 from sideeffects.services.declare import version_of
-from sideeffects.services.land import NotReportedError, Recorded, classified, end, settle
+from sideeffects.services.land import NotReportedError, Recorded, Written, classified, end, settle
 from sideeffects.tools import Contract
 from sideeffects.transitions import GroupState
 
@@ -107,12 +107,14 @@ def generations(key: str, *, owner: Any) -> list[Group]:
 
     A failed group holds none. There is more than one where the call was done again after a revoke.
     """
-    groups = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version__target")
-    rows = groups.filter(owner=owner, key=key).exclude(state=GroupState.FAILED).order_by("pk")
-    return sorted(rows, key=lambda group: group.generation)
+    holders = Group.objects.filter(owner=owner, key=key).exclude(state=GroupState.FAILED)
+    if not holders.exists():  # most calls are new; what comes in between fails on the key, and the call looks again
+        return []
+    groups = holders.select_for_update(of=("self",)).select_related("owner", "tool_version__target")
+    return sorted(groups.order_by("pk"), key=lambda group: group.generation)
 
 
-def open_group(
+def new_group(
     call: ToolCall,
     *,
     key: str,
@@ -124,9 +126,9 @@ def open_group(
     generation: int = 0,
     lease_until: datetime | None = None,
 ) -> Group:
-    """Insert an open group for a call; raises IntegrityError where another holds the key by now."""
+    """Return an open group for a call, unsaved; its insert raises IntegrityError where another holds the key by now."""
     contract = Contract.from_json(version.contract) if version else None
-    return Group.objects.create(
+    return Group(
         owner=owner,
         agent=by.token.agent if by.token else None,
         tool=call.tool,
@@ -149,8 +151,9 @@ def open_group(
     )
 
 
-def log_opened(group: Group, *, by: Actor, now: datetime) -> None:
-    """Write `group_opened`: the intent of a call that has not landed."""
+def opened(group: Group, *, by: Actor, now: datetime) -> Recorded:
+    """Insert an open group and write `group_opened`: the intent of a call that has not landed."""
+    group.save(force_insert=True)
     entry = log.Entry(
         action="group_opened",
         target=("group", str(group.pk)),
@@ -159,7 +162,7 @@ def log_opened(group: Group, *, by: Actor, now: datetime) -> None:
         group=str(group.pk),
         data=group.call_words(),
     )
-    log.append([entry], now=now)
+    return Recorded("opened", group, created=True, written=Written(log.append([entry], now=now)))
 
 
 def record(
@@ -182,8 +185,7 @@ def record(
     """
     policies.check_may_record(by, executing=source == Source.REPORTED and bool(call.execution))
     key = key_of(call, owner=owner, by=by)
-    with transaction.atomic():
-        version = version_of(call.tool, by=by, now=now)
+    version = version_of(call.tool, by=by, now=now)
     if status is Status.IN_FLIGHT and source != Source.IMPORTED:
         check_not_blocked(call, version, owner=owner, by=by, now=now)
     arguments = {"key": key, "version": version, "source": source, "owner": owner, "by": by, "now": now}
@@ -216,13 +218,11 @@ def _once(
     if status is Status.FAILED:
         return _failed(known, by=by, now=now)
     found = _meant(known, effects, status)
-    group = found or open_group(
+    group = found or new_group(
         call, key=key, version=version, source=source, owner=owner, by=by, now=now, generation=_next(known)
     )
     if status is Status.IN_FLIGHT:
-        if found is None:
-            log_opened(group, by=by, now=now)
-        return Recorded("replayed" if found else "opened", group, created=found is None)
+        return Recorded("replayed", group) if found else opened(group, by=by, now=now)
     pinned = group.tool_version
     contract = Contract.from_json(pinned.contract) if pinned else None
     new = classified(effects, contract, pinned.target if pinned else None)

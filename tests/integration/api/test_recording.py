@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from audit.models import Record
-from sideeffects.models import Declaration, Effect, Group
+from sideeffects.models import Declaration, Effect, Group, Target
 from sideeffects.tools import REGISTRY, Contract, RegisteredTool
 from sideeffects.transitions import RevokeClass
 from sideeffects.workspace.models import Project, Task
 from tests import factories
+from tests.factories import NOW
 from tests.integration.api.conftest import thing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
@@ -311,3 +312,44 @@ def test_another_agent_reports_nothing_on_a_call_that_is_not_its_own(agent):
 def test_people_record_nothing(person):
     for name in ("alice", "admin", "auditor"):
         assert person(name).project().status_code == 403
+
+
+SOON, PAST = "2999-01-01T00:00:00Z", "2020-01-01T00:00:00Z"
+CASES: dict[str, Any] = {
+    "one": [thing("1")],
+    "none": [],
+    "alike and apart": [
+        thing("1", title="Ann <b>"),
+        thing("2", operation="update", version="v1"),
+        thing("3"),
+        {"type": "mail", "operation": "create", "title": "no id"},
+        {"type": "mail", "id": "9", "operation": "delete", "undo_expires_at": SOON},
+        {"type": "mail", "id": "10", "operation": "delete", "undo_expires_at": PAST},
+        {"type": "mail", "id": "11", "operation": "delete"},
+    ],
+    "more than shown": [thing(str(number)) for number in range(130)],
+    "more than a record holds": [thing(f"{number}{'x' * 190}") for number in range(300)],
+}
+
+
+def test_what_is_told_of_a_new_call_without_reading_it_back_is_what_its_address_says(agent):
+    sender = agent()
+    for known in ("no tool", "declared", "registered"):
+        if known == "declared":
+            factories.crm(factories.person("admin"))
+        if known == "registered":
+            said = {"base_url": "https://crm.example", "audience": "https://crm.example"}
+            Target.objects.update(registered_at=NOW, registered_by="user:admin", **said)
+        for name, effects in {**CASES, "in flight": [None]}.items():
+            status = "in_flight" if name == "in flight" else "landed"
+            made = sender.call(effects=effects, arguments={"n": f"{known} {name}"}, status=status, run="r1", step="s1")
+            assert made.status_code == 201, made.content
+            assert made.json() == sender.get(made.json()["url"]).json(), (known, name)
+
+
+def test_a_new_call_is_recorded_and_told_in_few_statements(agent, django_assert_max_num_queries):
+    sender = agent()
+    factories.crm(factories.person("admin"))
+    sender.call(effects=[thing("0")], arguments={"n": 0})
+    with django_assert_max_num_queries(10):
+        assert sender.call(effects=[thing(str(number)) for number in range(11)]).status_code == 201
