@@ -23,6 +23,7 @@ def revoked(number: int = 1, *, tasks: int = 2, title: str = "", **changes: Any)
         "tool": "project.create",
         "tool_version": "1",
         "revocation": f"r{number}",
+        "batch": "",
         "trigger": "click",
         "authority": "owner",
         "reason": "",

@@ -17,7 +17,7 @@ class Batch(models.Model):
     """One asking about many groups: the selection is frozen in its items, and they are the queue of its work.
 
     `scope` says what was asked for; `of` is the batch whose doing a restore undoes. `authority` is as it was when it
-    was asked for; policy is asked again for each group.
+    was asked for; policy is asked again for each group. `why` says why it was stopped.
     """
 
     class Kind(models.TextChoices):
@@ -48,11 +48,15 @@ class Batch(models.Model):
     state = models.CharField(max_length=8, choices=State)
     state_at = models.DateTimeField()
     state_by = models.CharField(max_length=200)
+    why = models.CharField(max_length=500, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["key"], condition=~Q(key=""), name="one_batch_per_key"),
+            models.UniqueConstraint(
+                fields=["of"], condition=Q(state__in=["working", "stopped"]), name="one_restore_at_a_time"
+            ),
             models.CheckConstraint(
                 condition=Q(kind="revoke", of__isnull=True) | Q(kind="restore", of__isnull=False),
                 name="a_restore_is_of_a_batch",

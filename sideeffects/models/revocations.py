@@ -39,6 +39,14 @@ class Revocation(models.Model):
         "sideeffects.Agent", on_delete=models.PROTECT, null=True, blank=True, related_name="revocations_asked"
     )
     trigger = models.CharField(max_length=16, choices=Trigger)
+    batch = models.ForeignKey(
+        "sideeffects.Batch",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="revocations",
+        db_index=False,  # a batch's are found by its items
+    )
     authority = models.CharField(max_length=8, choices=Authority)
     reason = models.CharField(max_length=1000, blank=True)
     restored_at = models.DateTimeField(null=True, blank=True)

@@ -20,7 +20,14 @@ Trigger = Revocation.Trigger
 
 
 def remove(
-    decided: Sequence[Decided], rows: local.Rows, *, by: Actor, now: datetime, reason: str, trigger: Trigger
+    decided: Sequence[Decided],
+    rows: local.Rows,
+    *,
+    by: Actor,
+    now: datetime,
+    reason: str,
+    trigger: Trigger,
+    batch: UUID | None = None,
 ) -> dict[UUID, Result]:
     """Take the local members of all these groups back, have targets asked about the others, and return the answers.
 
@@ -29,7 +36,7 @@ def remove(
     """
     passed_over = _passed_over(decided, rows, now=now)
     absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
-    revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger) for one in decided]
+    revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger, batch=batch) for one in decided]
     Revocation.objects.bulk_create(revocations)
     asked = {one.group.pk: one.to_ask for one in decided}
     for one, revocation in zip(decided, revocations, strict=True):
@@ -54,7 +61,9 @@ def remove(
     }
 
 
-def _revocation(one: Decided, *, by: Actor, now: datetime, reason: str, trigger: Trigger) -> Revocation:
+def _revocation(
+    one: Decided, *, by: Actor, now: datetime, reason: str, trigger: Trigger, batch: UUID | None
+) -> Revocation:
     return Revocation(
         group=one.group,
         asked_at=now,
@@ -62,6 +71,7 @@ def _revocation(one: Decided, *, by: Actor, now: datetime, reason: str, trigger:
         user=by.user,
         agent=by.token.agent if by.token else None,
         trigger=trigger,
+        batch_id=batch,
         authority=one.authority,
         reason=reason,
     )
@@ -153,12 +163,16 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
         owner=party_of(one.group.owner),
         group=str(one.group.pk),
         outcome=answer.outcome.value,
-        subjects=[(effect.type, effect.object_id) for effect in one.members if effect.object_id],
+        subjects=[
+            *((effect.type, effect.object_id) for effect in one.members if effect.object_id),
+            *of_batch(revocation),
+        ],
         data={
             "revocation": str(revocation.pk),
             "tool": one.group.tool,
             "tool_version": one.group.version_number(),
             "trigger": revocation.trigger,
+            "batch": str(revocation.batch_id or ""),
             "authority": revocation.authority,
             "reason": revocation.reason,
             "asked_by": revocation.asked_by,
@@ -171,6 +185,11 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
             "members": [_member(member) for member in answer.members],
         },
     )
+
+
+def of_batch(revocation: Revocation) -> list[tuple[str, str]]:
+    """Return what the log finds all records of a batch by; nothing where it was asked for alone."""
+    return [("batch", str(revocation.batch_id))] if revocation.batch_id else []
 
 
 def _member(member: MemberAnswer) -> dict[str, str]:

@@ -57,7 +57,9 @@ class _Decided:
         ]
 
 
-def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) -> list[Result]:
+def restore(
+    *, groups: Sequence[UUID], by: Actor, now: datetime, reason: str, batch: UUID | None = None
+) -> list[Result]:
     """Bring back what the newest revocation of each group took back and has not given back; one result a group.
 
     What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
@@ -69,7 +71,9 @@ def restore(*, groups: Sequence[UUID], by: Actor, now: datetime, reason: str) ->
     results = []
     for key in dict.fromkeys(groups):
         try:
-            results.append(Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip()))))
+            results.append(
+                Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip(), batch=batch)))
+            )
         except REFUSALS as error:
             results.append(Result(key, refusal=_explained(key, error)))
     refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
@@ -85,12 +89,12 @@ def _explained(key: UUID, error: Exception) -> Exception:
     return clashes.RestoreClashError(group, found) if found else error
 
 
-def _restored(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
+def _restored(key: UUID, *, by: Actor, now: datetime, reason: str, batch: UUID | None) -> Answer:
     with transaction.atomic():
-        return _restore(key, by=by, now=now, reason=reason)
+        return _restore(key, by=by, now=now, reason=reason, batch=batch)
 
 
-def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
+def _restore(key: UUID, *, by: Actor, now: datetime, reason: str, batch: UUID | None) -> Answer:
     decided = _decide(key, by=by, reason=reason)
     removed = decided.removed
     if not removed:
@@ -119,7 +123,7 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str) -> Answer:
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])
     answer = _answer(decided)
-    [record] = log.append([_entry(decided, answer, removed, by=by, reason=reason)], now=now)
+    [record] = log.append([_entry(decided, answer, removed, by=by, reason=reason, batch=batch)], now=now)
     return answer.recorded_as(record)
 
 
@@ -145,7 +149,9 @@ def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
     return _Decided(group, members, revocation, authority, bool(queries.open_conflicts([group.pk])))
 
 
-def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: Actor, reason: str) -> log.Entry:
+def _entry(
+    decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: Actor, reason: str, batch: UUID | None
+) -> log.Entry:
     group, principal = decided.group, decided.members[0]
     return log.Entry(
         action="restored",
@@ -154,9 +160,13 @@ def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: 
         owner=party_of(group.owner),
         group=str(group.pk),
         outcome=Outcome.RESTORED.value,
-        subjects=[(effect.type, effect.object_id) for effect in removed],
+        subjects=[
+            *((effect.type, effect.object_id) for effect in removed),
+            *([("batch", str(batch))] if batch else []),
+        ],
         data={
             "revocation": str(decided.revocation.pk),
+            "batch": str(batch or ""),
             "authority": decided.authority,
             "reason": reason,
             "counts": answer.counts,

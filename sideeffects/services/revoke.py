@@ -74,6 +74,7 @@ class Terms:
     trigger: Trigger
     overrides: Mapping[UUID, str]
     leave_later: bool
+    batch: UUID | None
 
     @property
     def is_rollback(self) -> bool:
@@ -90,18 +91,26 @@ def revoke(
     trigger: Trigger,
     overrides: Mapping[UUID, str] | None = None,
     leave_later: bool = False,
+    batch: UUID | None = None,
 ) -> list[Result]:
     """Take back everything that these groups declared and that can be taken back; one result a group, in order.
 
     A group that is taken back already is answered as it is. What others of the list build on goes after them.
     `overrides`: for a group, the `seen` of the EditedSinceError by which a person was told what would be lost.
-    `leave_later`: take a group back though later ones build on it, where that is possible. Refusals: NotFoundError,
+    `leave_later`: take a group back though later ones build on it, where that is possible. `batch`: the one that has
+    them taken back, which the log names. Refusals: NotFoundError,
     ReadOnlyError, ScopeMissingError, ReasonRequiredError, ForPersonsOnlyError, RevokeCapError, InFlightError,
     NothingWrittenError, NotRevocableError, TargetsOutOfReachError, EditedSinceError, DependedOnError,
     MembersFailedError. Writes `COMPENSATE`, or `revoke_refused` after the rollback.
     """
     terms = Terms(
-        by=by, now=now, reason=reason.strip(), trigger=trigger, overrides=overrides or {}, leave_later=leave_later
+        by=by,
+        now=now,
+        reason=reason.strip(),
+        trigger=trigger,
+        overrides=overrides or {},
+        leave_later=leave_later,
+        batch=batch,
     )
     asked = list(dict.fromkeys(groups))
     found = retried(lambda: _attempt(sorted(asked), terms))
@@ -178,7 +187,15 @@ def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
             else:
                 ready.append(decided[key])
         if ready:
-            results |= remove(ready, rows, by=terms.by, now=terms.now, reason=terms.reason, trigger=terms.trigger)
+            results |= remove(
+                ready,
+                rows,
+                by=terms.by,
+                now=terms.now,
+                reason=terms.reason,
+                trigger=terms.trigger,
+                batch=terms.batch,
+            )
             gone |= {one.group.pk for one in ready}
     return results
 

@@ -16,6 +16,7 @@ from sideeffects import queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Attempt, Effect, Group, Notice, Request
 from sideeffects.services.move import Moved
+from sideeffects.services.remove import of_batch
 from sideeffects.transitions import (
     EffectState,
     GroupState,
@@ -138,12 +139,13 @@ def _entry(
         owner=party_of(group.owner),
         group=str(group.pk),
         outcome=weakest(outcome_of(member) for member in alone).value,
-        subjects=[(effect.type, effect.object_id) for effect in effects if effect.object_id],
+        subjects=[*((effect.type, effect.object_id) for effect in effects if effect.object_id), *of_batch(revocation)],
         data={
             "revocation": str(revocation.pk),
             "tool": group.tool,
             "tool_version": group.version_number(),
             "trigger": revocation.trigger,
+            "batch": str(revocation.batch_id or ""),
             "authority": revocation.authority,
             "reason": revocation.reason,
             "asked_by": revocation.asked_by,

@@ -20,7 +20,7 @@ from sideeffects.services import tokens
 from tests import executions, external, factories
 
 pytestmark = pytest.mark.django_db
-PEOPLE = ("alice", "bob", "charlie", "admin", "auditor", "staff")
+PEOPLE = ("alice", "charlie", "admin", "auditor", "staff")
 ASKERS = ("nobody", *PEOPLE, *SCOPES)
 
 
@@ -121,7 +121,12 @@ def test_every_address_answers_as_the_table_says(world: World, who: str):
     wrong = []
     for item in OURS:
         url = address("", item, world)
-        asked = NOBODY if actor.token and not url.startswith("/api/") else actor  # pages know no tokens
+        if actor.token and not url.startswith("/api/"):  # pages know no tokens, whatever their scope
+            if who != "read":
+                continue
+            asked = NOBODY
+        else:
+            asked = actor
         for method in ("GET", "POST", "PUT", "DELETE"):
             wanted = judge(str(item.name), method, asked)
             answered = client.generic(method, url, "{}", content_type="application/json")

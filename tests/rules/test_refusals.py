@@ -41,6 +41,7 @@ CAUGHT = {
     "audit.verify_offline.CannotTellError",
     "audit.verify_offline.NotProvenError",
     "audit.walk.OutOfTimeError",
+    "sideeffects.services.batch_work.BatchVoidError",  # why a batch stopped itself
     "sideeffects.services.fence.FenceVoidError",  # why a fence did not fire: it becomes the fence's detail
 }
 # What only an agent meets, in whose process the client runs.
