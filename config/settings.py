@@ -125,7 +125,9 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # in memory there is no WAL and no second writer
 else:
     # psycopg binds values on the client in Python, byte by byte; the server takes them as they are.
-    DATABASES["default"]["OPTIONS"] = {"server_side_binding": True}
+    DATABASES["default"]["OPTIONS"] = {"server_side_binding": True} | DATABASES["default"].get("OPTIONS", {})
+    # What is asked for the sixth time is not parsed again; a pooler may give each transaction another connection.
+    DATABASES["default"]["OPTIONS"] |= {"prepare_threshold": 5 if env.flag("TAKEBACK_PREPARE", default=True) else None}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- People -------------------------------------------------------------------------------------------------------
