@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from sideeffects import batchtotals
 from sideeffects.actors import Actor
@@ -55,7 +55,7 @@ def items(batch: Batch, outcome: str | None = None) -> QuerySet[BatchItem]:
 
 def came_to(rows: QuerySet[BatchItem], outcome: str) -> QuerySet[BatchItem]:
     """Return those of the items that stand so by now, as the totals count them."""
-    return rows.filter(rank=batchtotals.rank_of(outcome))
+    return rows.filter(Q(("rank", batchtotals.rank_of(outcome))))  # (a pair: `items` annotates it)
 
 
 def stands(item: BatchItem) -> Outcome:

@@ -88,7 +88,8 @@ class BatchBody(ReasonBody):
         """Return which actions are meant."""
         said: dict[str, Any] = {name: self.validated_data[name] for name in MEMBERS if name in self.validated_data}
         moments = {name: datetime.fromisoformat(said[name]) for name in ("since", "until") if name in said}
-        return Scope(**{**said, **moments, "groups": tuple(dict.fromkeys(said.get("groups", ())))})
+        said |= {**moments, "groups": tuple(said.get("groups", ()))}
+        return Scope(**said)
 
     def asked(self, key: str) -> dict[str, Any]:
         """Return what the service is asked for."""

@@ -1,5 +1,6 @@
 """How does a person take back, or bring back, many actions at once, and see what came of each?"""
 
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from django.contrib import messages
@@ -12,9 +13,15 @@ from sideeffects.actors import ActorRequest
 from sideeffects.batchforms import ItemsForm, ScopeForm, StartForm
 from sideeffects.batchsheets import Askings, Sheet
 from sideeffects.forms import ReasonForm, read
+from sideeffects.models import Batch
 from sideeffects.services import batch as service
 
-VERBS = {"stop": service.stop, "resume": service.resume, "retry": service.retry, "restore": service.restore}
+VERBS: Mapping[str, Callable[..., Batch]] = {
+    "stop": service.stop,
+    "resume": service.resume,
+    "retry": service.retry,
+    "restore": service.restore,
+}
 
 
 def page(request: ActorRequest) -> HttpResponse:

@@ -1,6 +1,7 @@
 """Does the API preview, ask for, show, stop, retry and restore batches, and name what cannot be meant?"""
 
 from itertools import count
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,7 +19,7 @@ URL = "/api/v1/batches"
 NAMES = count()
 
 
-def made(number: int, **call: str) -> list[Group]:
+def made(number: int, **call: Any) -> list[Group]:
     by = planner()
     return [factories.project(by, name=f"P{next(NAMES)}", tasks=1, **call) for _one in range(number)]
 

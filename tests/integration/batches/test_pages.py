@@ -1,6 +1,7 @@
 """Do the pages of batches say the numbers before the click, what came of each, and what a restore leaves outside?"""
 
 import re
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -19,7 +20,7 @@ NEW = "/batches/new"
 def start(who: Reader, scope: str, **fields: str) -> str:
     """Send the form of the preview as it stands there, and return the words of the batch's page."""
     markup = who.open(f"{NEW}?{scope}")
-    hidden = dict(re.findall(r'<input type="hidden" name="(seen|key)" value="([^"]*)"', markup))
+    hidden: Any = dict(re.findall(r'<input type="hidden" name="(seen|key)" value="([^"]*)"', markup))
     return who.send(f"{NEW}?{scope}", **hidden, **fields)
 
 
