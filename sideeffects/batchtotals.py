@@ -48,6 +48,7 @@ ASKED = (
     Outcome.UNKNOWN,
     Outcome.ATTESTED,
 )
+OUTSIDE = [state for state, outcome in OUTCOME_OF_STATE.items() if outcome in ASKED]
 _WEAK = {outcome: rank for rank, outcome in enumerate(WEAKEST_FIRST)}
 _GROUPS, _EFFECTS, _OUTSIDE = range(3)
 # What was answered without a refusal stands where its members stand by now.
@@ -139,15 +140,13 @@ def _of_revoke(batch: Batch) -> Sequence[Any]:
 def _of_restore(batch: Batch) -> Sequence[Any]:
     items = BatchItem.objects.filter(batch=batch).order_by()
     by_item = items.annotate(rank=_rank_of_item())
-    outside = _with_effects(items).exclude(effect__state__in=_HERE).annotate(rank=_rank_of_effect("effect__"))
+    asked = items.annotate(effect=FilteredRelation("group__effects")).filter(effect__state__in=OUTSIDE)
+    outside = asked.annotate(rank=_rank_of_effect("effect__"))
     return [
         _counted(by_item, _GROUPS, Count("pk"), failed=Count("pk", filter=CAN_GO_AGAIN)),
         _counted(by_item, _EFFECTS, Sum("members")),
         _counted(outside, _OUTSIDE, Count("pk")),
     ]
-
-
-_HERE = [EffectState.ACTIVE, EffectState.REVOKED, EffectState.PURGED, EffectState.GONE]
 
 
 def _counted(rows: Any, kind: int, number: Any, *, standing: Any = None, failed: Any = None) -> Any:

@@ -1,15 +1,14 @@
 """What is said of one action of a batch when its turn is over?"""
 
-from collections import Counter
 from datetime import datetime
 
-from sideeffects.batchtotals import NOT_ASKED
+from sideeffects.batchtotals import NOT_ASKED, OUTSIDE
 from sideeffects.models import BatchItem
 from sideeffects.services.answers import Answer, Result
 from sideeffects.services.refuse import name_of
 from sideeffects.services.revoke import NotRevocableError
 from sideeffects.targets.local import MembersFailedError
-from sideeffects.transitions import EffectState, Outcome
+from sideeffects.transitions import Outcome
 
 BEFORE = "was taken back before, not by this"
 BACK_BEFORE = "was restored before, not by this"
@@ -77,6 +76,7 @@ def _counts(answer: Answer) -> str:
 
 def _outside(answer: Answer) -> str:
     """Return how many members stay with their targets."""
-    here = {EffectState.ACTIVE, EffectState.REVOKED, EffectState.PURGED, EffectState.GONE}
-    states = Counter(EffectState(member.effect.state) in here for member in answer.members)
-    return f"{states[False]} stay with their targets" if states[False] else ""
+    number = sum(member.effect.state in OUTSIDE for member in answer.members)
+    if number == 1:
+        return "1 stays with its target"
+    return f"{number} stay with their targets" if number else ""

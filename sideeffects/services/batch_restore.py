@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Window
+from django.db.models import Count, Exists, F, OuterRef, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from sideeffects.actors import Actor
@@ -38,7 +38,8 @@ def restore(*, batch: UUID, by: Actor, now: datetime, reason: str, via: str = "c
         lying = Effect.objects.filter(revocation=OuterRef("revocation"), state=EffectState.REVOKED)
         items = BatchItem.objects.filter(Exists(lying), batch=row if row.kind == Batch.Kind.REVOKE else None)
         turn = Window(RowNumber(), order_by=F("position").desc())
-        keep(undoing, items, turn=turn, group=F("group_id"), size=F("members"), undoes=F("revocation_id"))
+        size = Subquery(lying.order_by().values("revocation").annotate(n=Count("pk")).values("n"))
+        keep(undoing, items, turn=turn, group=F("group_id"), size=size, undoes=F("revocation_id"))
         found = count(undoing, by=by)
         if not undoing.groups:
             raise NothingToRestoreError(row)
