@@ -87,9 +87,9 @@ class BatchBody(ReasonBody):
     def scope(self) -> Scope:
         """Return which actions are meant."""
         said: dict[str, Any] = {name: self.validated_data[name] for name in MEMBERS if name in self.validated_data}
-        moments = {name: datetime.fromisoformat(said[name]) for name in ("since", "until") if name in said}
-        said |= {**moments, "groups": tuple(said.get("groups", ()))}
-        return Scope(**said)
+        for name in {"since", "until"} & said.keys():
+            said[name] = datetime.fromisoformat(said[name])
+        return Scope(**{**said, "groups": tuple(said.get("groups", ()))})
 
     def asked(self, key: str) -> dict[str, Any]:
         """Return what the service is asked for."""

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 NEW = "/batches/new"
 
 
-def start(who: Reader, scope: str, **fields: str) -> str:
+def start(who: Reader, scope: str, **fields: Any) -> str:
     """Send the form of the preview as it stands there, and return the words of the batch's page."""
     markup = who.open(f"{NEW}?{scope}")
     hidden: Any = dict(re.findall(r'<input type="hidden" name="(seen|key)" value="([^"]*)"', markup))
