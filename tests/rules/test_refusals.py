@@ -17,6 +17,7 @@ FAULTS = {
     "audit.events.UnknownEventError",
     "audit.events.WrongFieldsError",
     "audit.log.OutsideTransactionError",
+    "sideeffects.carrier.TooLateError",  # its lease runs out, and then it is claimed again
     "sideeffects.identity.CannotSignError",  # a worker says "not sent yet" instead
     "sideeffects.targets.registry.AdapterRegisteredTwiceError",
     "sideeffects.services.hold.NotAsWrittenError",  # inside a tool's run: the tool has failed
