@@ -94,7 +94,7 @@ def places(rows: Sequence[tuple[str, int, int, str]]) -> None:
         if connection.vendor == "postgresql":
             cursor.execute(_PLACES_AT_ONCE, [list(column) for column in zip(*rows, strict=True)])
         else:
-            cursor.execute(_PLACES.format(rows=_rows(len(rows), 4)), [*joined(*rows)])
+            cursor.execute(_PLACES.format(rows=_rows(len(rows), 4)), [value for row in rows for value in row])
 
 
 def dequeue(records: list[int]) -> None:

@@ -178,6 +178,8 @@ SPECTACULAR_SETTINGS = {
     ],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
+        "BatchState": ["working", "stopped", "finished"],
+        "Outcome": [outcome.value for outcome in transitions.Outcome],
         "CallState": [state.value for state in transitions.GroupState],
         "EffectState": [state.value for state in transitions.EffectState],
         "Resolution": ["adopt", "split", "dismiss"],

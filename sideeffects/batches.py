@@ -2,25 +2,28 @@
 
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from sideeffects import batchtotals
 from sideeffects.actors import Actor
 from sideeffects.batchpreview import Preview, preview
 from sideeffects.batchscope import EmptyScopeError, Scope
 from sideeffects.batchtotals import Totals, totals
 from sideeffects.models import Batch, BatchItem, Group
 from sideeffects.policies import NotFoundError
-from sideeffects.transitions import GroupState
+from sideeffects.transitions import WEAKEST_FIRST, GroupState, Outcome
 
 __all__ = [
     "EmptyScopeError",
     "Preview",
     "Scope",
     "Totals",
+    "came_to",
     "items",
     "landed_since",
     "one",
     "preview",
+    "stands",
     "totals",
     "visible",
 ]
@@ -44,9 +47,21 @@ def one(key: UUID, by: Actor) -> Batch:
 
 
 def items(batch: Batch, outcome: str | None = None) -> QuerySet[BatchItem]:
-    """Return the actions of a batch in the order of their turns, all or those that were answered so."""
-    rows = BatchItem.objects.filter(batch=batch).select_related("group__owner", "group__tool_version", "revocation")
-    return (rows.filter(outcome=outcome) if outcome else rows).order_by("position")
+    """Return the actions of a batch in the order of their turns, all or those that stand so by now."""
+    rows: QuerySet[BatchItem] = batchtotals.ranked(BatchItem.objects.filter(batch=batch), batch.kind)
+    named = rows.select_related("group__owner", "group__agent", "group__tool_version", "revocation")
+    return (came_to(named, outcome) if outcome else named).order_by("position")
+
+
+def came_to(rows: QuerySet[BatchItem], outcome: str) -> QuerySet[BatchItem]:
+    """Return those of the items that stand so by now, as the totals count them."""
+    return rows.filter(Q(("rank", batchtotals.rank_of(outcome))))  # (a pair: `items` annotates it)
+
+
+def stands(item: BatchItem) -> Outcome:
+    """Return how one of these items stands by now."""
+    rank: int = item.rank  # type: ignore[attr-defined]  # (`items` annotates it)
+    return WEAKEST_FIRST[rank]
 
 
 def landed_since(batch: Batch, *, by: Actor) -> QuerySet[Group]:

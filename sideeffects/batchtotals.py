@@ -101,18 +101,30 @@ def totals(batch: Batch, *, now: datetime) -> Totals:
     )
 
 
+def ranked(items: Any, kind: str) -> Any:
+    """Return items with the `rank` of where each stands by now, as the totals count them; see `WEAKEST_FIRST`."""
+    if kind == Batch.Kind.RESTORE:
+        return items.annotate(rank=_rank_of_item())
+    members = Effect.objects.filter(group=OuterRef("group"), position__lt=OuterRef("members")).order_by()
+    weakest = members.values("group").annotate(weakest=Min(_rank_of_effect(""))).values("weakest")
+    now = When(_LIVE, then=Coalesce(Subquery(weakest), _rank_of_item()))
+    return items.annotate(rank=Case(now, default=_rank_of_item()))
+
+
+def rank_of(outcome: str) -> int:
+    """Return the rank of an outcome."""
+    return _WEAK[Outcome(outcome)]
+
+
 def _in_order(found: Counter[str]) -> dict[str, int]:
     return {outcome.value: found[outcome.value] for outcome in Outcome if found[outcome.value]}
 
 
 def _of_revoke(batch: Batch) -> Sequence[Any]:
     items = BatchItem.objects.filter(batch=batch).order_by()
-    members = Effect.objects.filter(group=OuterRef("group"), position__lt=OuterRef("members")).order_by()
-    weakest = members.values("group").annotate(weakest=Min(_rank_of_effect(""))).values("weakest")
-    rank = Case(When(_LIVE, then=Coalesce(Subquery(weakest), _rank_of_item())), default=_rank_of_item())
     touched = _LIVE | Q(revocation__isnull=False)
     return [
-        _counted(items.annotate(rank=rank), _GROUPS, Count("pk"), failed=Count("pk", filter=CAN_GO_AGAIN)),
+        _counted(ranked(items, batch.kind), _GROUPS, Count("pk"), failed=Count("pk", filter=CAN_GO_AGAIN)),
         _counted(items.exclude(touched).annotate(rank=_rank_of_item()), _EFFECTS, Sum("members")),
         _counted(
             _with_effects(items.filter(touched)).annotate(rank=_rank_of_effect("effect__")),

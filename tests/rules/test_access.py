@@ -17,7 +17,7 @@ from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.actors import NOBODY, SCOPES
 from sideeffects.services import tokens
-from tests import executions, external, factories
+from tests import batches, executions, external, factories
 
 pytestmark = pytest.mark.django_db
 PEOPLE = ("alice", "charlie", "admin", "auditor", "staff")
@@ -57,6 +57,7 @@ class World:
         assert differs.conflict is not None
         self.conflict = differs.conflict
         self.token = factories.token(owner="alice")
+        self.batch = batches.started(self.group)
         self.plan, _ = submit(body=b"{}", by=factories.person("alice"), now=factories.NOW)
         self.execution = executions.Run(by=factories.planner("alice")).id
         with override_settings(TARGET_HOSTS=frozenset({"127.0.0.1:9"})):
@@ -70,6 +71,7 @@ class World:
             "effect": self.effect.pk,
             "conflict": self.conflict.pk,
             "token": self.token.pk,
+            "batch": self.batch.pk,
             "plan": self.plan.pk,
             "execution": self.execution,
             "step": "s1",
@@ -263,7 +265,8 @@ def test_each_scope_opens_its_own_and_no_more(world: World):
         for scope, agent in agents.items()
     }
     anyone = {name for name in TABLE if any(access.ANYONE in rule.roles for rule in TABLE[name].values())}
-    assert opened["revoke-own"] - anyone == {"api-group-revoke", "api-group-fence", "api-effect-revoke"}
+    taking_back = {"api-group-revoke", "api-group-fence", "api-effect-revoke"}
+    assert opened["revoke-own"] - anyone == taking_back | {"api-batches", "api-batch", "api-batch-items"}
     assert opened["record"] - anyone == {name for name in TABLE if name.startswith("api-tool-call")}
     assert not {"api-tool-calls", "api-group-revoke"} & opened["read"]
 

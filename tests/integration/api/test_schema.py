@@ -20,7 +20,7 @@ from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.models import Declaration
 from sideeffects.services import tokens
-from tests import executions, external, factories
+from tests import batches, executions, external, factories
 from tests.factories import NOW, SCOPES
 
 FEW, MANY = 5, 60
@@ -60,6 +60,7 @@ class World:
             "execution": executions.Run(by=by).id,
             "step": "s1",
             "target": external.registered(TARGET).name,
+            "batch": batches.started(self.group).pk,
             "row": external.asked(external.contact(by=by)).pk,
         }
         for key in ("1", "2"):
