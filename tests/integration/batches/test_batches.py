@@ -1,6 +1,8 @@
 """Is a batch worked newest first, each action once, honestly counted, and restored exactly?"""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sideeffects import batches
 from sideeffects.batches import EmptyScopeError, Scope
@@ -19,7 +21,7 @@ from sideeffects.services.record import Status
 from sideeffects.workspace.models import Note
 from tests import factories
 from tests.batching import START, fates, note, notes, retitled, revoked, started, told, worked
-from tests.external import bodies
+from tests.external import WORKER, bodies
 from tests.factories import later, person, planner
 
 pytestmark = pytest.mark.django_db
@@ -355,3 +357,23 @@ def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkey
     assert batches.items(row, "failed").get().detail == "Nothing was changed: KeyError."
     assert [body["group"] for body in bodies("revoke_refused")] == [str(groups[2].pk)]
     assert told(row).failed == 1
+
+
+def test_a_chunk_costs_as_many_statements_however_many_actions_it_holds():
+    by = planner()
+    spent = {}
+    for size, conversation in ((5, "few"), (50, "many")):
+        notes(by, size, conversation=conversation)
+        shown = Scope(conversation=conversation)
+        row, alice = started(shown), person("alice")
+        looks = (lambda: told(row), lambda: batches.preview(scope=shown, by=alice, now=START))  # noqa: B023  (used now)
+        chunk = (lambda: batch_work.chunk(row.pk, 100, by=WORKER, now=later(hours=2)),)  # noqa: B023  (likewise)
+        spent[size] = [statements(act) for act in (*looks, *chunk, *looks)]
+    assert spent[5] == spent[50]
+    assert max(spent[5]) < 30
+
+
+def statements(act):
+    with CaptureQueriesContext(connection) as seen:
+        act()
+    return len(seen)
