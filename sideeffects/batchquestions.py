@@ -144,6 +144,13 @@ def came_back(sheet: Sheet) -> list[Line]:
     return _some(Line(back, ngettext("action was restored", "actions were restored", back), many), *outside)
 
 
+def afterwards(sheet: Sheet) -> list[Line]:
+    """Say what can be, or was, brought back, and what stays outside; nothing while it works, or where nothing is left."""
+    if sheet.is_working or not (sheet.is_restore or sheet.totals.restorable or sheet.totals.asked_outside):
+        return []
+    return came_back(sheet) if sheet.is_restore else back_lines(sheet)
+
+
 ABOUT: Mapping[str, Callable[[Sheet], Question]] = {
     "stop": _stop,
     "resume": _resume,

@@ -54,8 +54,7 @@ def _before(request: ActorRequest, scope_form: ScopeForm) -> HttpResponse:
 def one(request: ActorRequest, batch: UUID) -> HttpResponse:
     """Show one batch: its numbers as of now, what came of each action, and what may be done about it."""
     sheet = _sheet(request, batch)
-    back = batchquestions.came_back(sheet) if sheet.is_restore else batchquestions.back_lines(sheet)
-    context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": back}
+    context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": batchquestions.afterwards(sheet)}
     answer = render(request, "sideeffects/batch.html", context)
     if request.htmx and sheet.standing != request.GET.get("was"):
         answer["HX-Refresh"] = "true"  # it has ended, or was stopped: the whole page says other things now
