@@ -145,7 +145,7 @@ def came_back(sheet: Sheet) -> list[Line]:
 
 
 def afterwards(sheet: Sheet) -> list[Line]:
-    """Say what can be, or was, brought back, and what stays outside; nothing while it works, or where nothing is left."""
+    """Say what can be, or was, brought back, and what stays outside; none while it works, or where nothing is."""
     if sheet.is_working or not (sheet.is_restore or sheet.totals.restorable or sheet.totals.asked_outside):
         return []
     return came_back(sheet) if sheet.is_restore else back_lines(sheet)
