@@ -9,6 +9,7 @@ from django.utils import timezone
 from sideeffects import actors
 from sideeffects.carrier import Carrier
 from sideeffects.services import batch_work, fence, notices, purge, stale
+from sideeffects.services.batch_start import wake_batches
 
 SLICE = timedelta(seconds=10)  # of a batch, after which a worker is free for what else waits
 _carrier = Carrier(by=actors.system("worker"), clock=timezone.now, most=settings.CALLS_AT_ONCE)  # noqa: TID251  (a face)
@@ -34,9 +35,12 @@ def fire_fences() -> None:
 
 @shared_task(name="sideeffects.work_batches")  # type: ignore[untyped-decorator]  # celery ships no types
 def work_batches() -> None:
-    """Go on with the batches that are at work; what is left after a while is for the next wake-up."""
-    by, clock = actors.system("worker"), timezone.now  # noqa: TID251  (a face)
-    batch_work.work(by=by, clock=clock, until=clock() + SLICE)
+    """Go on with the batches that are at work; after a while whatever else waits has its turn, and then this again."""
+    clock = timezone.now  # noqa: TID251  (a face)
+    until = clock() + SLICE
+    batch_work.work(by=actors.system("worker"), clock=clock, until=until)
+    if clock() >= until:
+        wake_batches()
 
 
 @shared_task(name="sideeffects.send_notices")  # type: ignore[untyped-decorator]  # celery ships no types

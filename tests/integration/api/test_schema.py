@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import pytest
 import schemathesis
 from django.conf import settings
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
-from django.test import Client
+from django.db import close_old_connections, transaction
+from django.test import Client, override_settings
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 from schemathesis import checks
@@ -69,12 +68,12 @@ class World:
         self.names["conflict"] = Declaration.objects.get(held=False, group__tool="tracker.add").pk
         system = actors.system("test")
         _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
+        self.admin = self.person("admin")
 
     def agent(self) -> dict[str, Any]:
         """Return how planner asks for alice."""
         return {"headers": {"Authorization": f"Bearer {self.secret}"}}
 
-    @cache  # noqa: B019  (a world lives as long as its test)
     def person(self, name: str) -> dict[str, Any]:
         """Return how a person asks, with the token of her form."""
         client = Client()
@@ -84,10 +83,18 @@ class World:
         return {"headers": {"X-CSRFToken": form}, "cookies": cookies}
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup, django_db_blocker):
+    """Make the world once; each test's own transaction is one inside this."""
+    hosts = frozenset({TARGET.removeprefix("http://")})
+    with django_db_blocker.unblock(), override_settings(TARGET_HOSTS=hosts), transaction.atomic():
+        yield World()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world(db, monkeypatch):
-    monkeypatch.setattr(settings, "TARGET_HOSTS", frozenset({TARGET.removeprefix("http://")}))
-    return World()
+def world(made, db):
+    return made
 
 
 @contextmanager
@@ -132,7 +139,7 @@ def test_an_agent_is_answered_as_described(case, world):
 @SOME.parametrize()
 @bounded(FEW)
 def test_an_admin_is_answered_as_described(case, world):
-    hold(case, world, world.person("admin"))
+    hold(case, world, world.admin)
 
 
 @pytest.mark.soak
@@ -146,4 +153,4 @@ def test_an_agent_is_answered_as_described_at_every_edge(case, world):
 @ALL.parametrize()
 @bounded(MANY)
 def test_an_admin_is_answered_as_described_at_every_edge(case, world):
-    hold(case, world, world.person("admin"))
+    hold(case, world, world.admin)

@@ -22,7 +22,7 @@ from tests.batching import START, fates, note, notes, retitled, revoked, started
 from tests.external import bodies
 from tests.factories import later, person, planner
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both]
+pytestmark = pytest.mark.django_db
 C1 = Scope(conversation="c1")
 
 
@@ -36,6 +36,7 @@ def given_away(*groups):
     Note.objects.filter(pk__in=list(map(int, ids))).update(owner=factories.user("bob"))
 
 
+@pytest.mark.both
 def test_seven_actions_in_chunks_of_two_each_once(monkeypatch):
     monkeypatch.setattr(batch_work, "GROUPS", 2)
     newest = [str(group.pk) for group in reversed(notes(planner(), 7))]
@@ -74,6 +75,7 @@ def test_ok_fail_ok_is_three_outcomes_and_the_tail_is_tried(monkeypatch, size):
     assert (len(bodies("batch_retried")), len(bodies("batch_finished"))) == (1, 2)
 
 
+@pytest.mark.both
 def test_a_restore_of_a_batch_touches_exactly_what_the_batch_touched():
     by = planner()
     before, other = notes(by, 1), notes(by, 1, start=5, conversation="c2")
@@ -155,6 +157,7 @@ def test_what_is_built_on_from_outside_is_left_unless_it_is_meant():
     assert fates(worked(started(leave_later=True))) == ["revoked"]
 
 
+@pytest.mark.both
 def test_what_lands_while_it_runs_is_named_and_no_part_of_it():
     by, alice = planner(), person("alice")
     notes(by, 2)
@@ -231,6 +234,7 @@ def test_only_whoever_asked_and_admins_steer_a_batch():
     assert list(batches.visible(person("admin"))) == list(batches.visible(person("alice"))) == [row]
 
 
+@pytest.mark.both
 def test_an_admin_takes_back_what_is_of_several_people_with_a_typed_reason():
     notes(planner("alice"), 2)
     notes(planner("bob"), 1, start=5)
@@ -311,6 +315,7 @@ def test_a_key_starts_one_batch_and_a_changed_selection_is_seen():
     assert started(by=by, key="k", fingerprint="f") != row  # another's key reads as unused
 
 
+@pytest.mark.both
 def test_a_scope_narrows_by_all_its_members():
     by = planner()
     first = note(by, 1, run="r1")
