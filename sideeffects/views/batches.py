@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from sideeffects import batches, batchquestions, batchtables
 from sideeffects.actors import ActorRequest
+from sideeffects.batchbefore import Before
 from sideeffects.batchforms import ItemsForm, ScopeForm, StartForm
 from sideeffects.batchsheets import Askings, Sheet
 from sideeffects.forms import ReasonForm, read
@@ -47,7 +48,7 @@ def _before(request: ActorRequest, scope_form: ScopeForm) -> HttpResponse:
     if form.is_valid():
         row = service.start(by=by, now=now, **form.asked(scope))
         return redirect("batch", batch=row.pk)
-    context = {"scope_form": scope_form, "scope": scope, "question": batchquestions.Before(preview), "form": form}
+    context = {"scope_form": scope_form, "scope": scope, "question": Before(preview), "form": form}
     return render(request, "sideeffects/batch_new.html", context, status=422 if form.errors else 200)
 
 
