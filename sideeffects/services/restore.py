@@ -123,8 +123,8 @@ def _restore(key: UUID, *, by: Actor, now: datetime, reason: str, batch: UUID | 
     decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
     decided.revocation.save(update_fields=["restored_at", "restored_by"])
     answer = _answer(decided)
-    [record] = log.append([_entry(decided, answer, removed, by=by, reason=reason, batch=batch)], now=now)
-    return answer.recorded_as(record)
+    [answer.record] = log.append([_entry(decided, answer, removed, by=by, reason=reason, batch=batch)], now=now)
+    return answer
 
 
 def _answer(decided: _Decided, *, already: bool = False) -> Answer:
