@@ -261,6 +261,46 @@ _EVENTS = (
         },
     ),
     Event(
+        "batch_started",
+        "Many actions are to be taken back, or brought back, together: which ones is fixed from now on.",
+        {
+            "kind": "revoke or restore",
+            "of": "the key of the batch that a restore undoes, empty for a revoke",
+            "scope": "what was asked for: the members that were set, all of them together",
+            "chosen": "how many actions were named one by one, 0 where the scope alone selects",
+            "groups": "how many actions that are",
+            "effects": "how many members they have",
+            "leave_later": "true where an action goes though later ones build on it",
+            "via": "what asked: click or api",
+            **_WHY,
+        },
+    ),
+    Event(
+        "batch_stopped",
+        "A batch was stopped, or stopped itself: nothing more of it is worked.",
+        {"kind": "revoke or restore", "waiting": "how many actions had not had their turn", "reason": "why"},
+    ),
+    Event(
+        "batch_resumed",
+        "A stopped batch goes on where it was.",
+        {"kind": "revoke or restore", "waiting": "how many actions had not had their turn", "reason": "why"},
+    ),
+    Event(
+        "batch_retried",
+        "What failed in a batch, or was kept from it by what may be otherwise now, has its turn again.",
+        {"kind": "revoke or restore", "again": "how many actions that are", "reason": "why"},
+    ),
+    Event(
+        "batch_finished",
+        "Every action of a batch has had its turn; what became of each stands in its own record.",
+        {
+            "kind": "revoke or restore",
+            "groups": "how many actions had each outcome then",
+            "effects": "how many members had each outcome then",
+            "asked_outside": "how many members stay with their targets, whatever is restored",
+        },
+    ),
+    Event(
         "fence_set",
         "A call in flight is to be revoked when it arrives.",
         {

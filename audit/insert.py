@@ -3,6 +3,7 @@
 One statement a table; on PostgreSQL one for all three tables of a record.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain as joined
@@ -13,7 +14,7 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from audit.bodies import Body
-from audit.models import Record
+from audit.models import Record, Unsealed
 
 MOST = 30_000  # values in one statement: SQLite takes 32,766
 _NAMES = ("log", "action", "target_type", "target_id", "group", "actor", "owner", "outcome")
@@ -26,10 +27,15 @@ _RECORDS = (
 _SUBJECTS = "INSERT INTO audit_subject (record_id, object_type, object_id) "
 _UNSEALED = "INSERT INTO audit_unsealed (record_id) "
 _PLACES = "INSERT INTO audit_seal (log, seq, record_id, chain) VALUES {rows}"
+_PLACES_AT_ONCE = (  # thousands of values in lists of their own: there is nothing to parse
+    "INSERT INTO audit_seal (log, seq, record_id, chain)"
+    " SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[])"
+)
+# Subjects in one value: the statement is the same however many there are, so that it is parsed once.
 _ALL = (
     f"WITH r AS ({_RECORDS}), u AS ({_UNSEALED} SELECT id FROM r), s AS ({_SUBJECTS}"  # noqa: S608  (our own constants)
-    " SELECT r.id, t.type, t.key FROM r JOIN ({subjects}) t (uid, type, key) ON t.uid = r.uid)"
-    " SELECT id, uid FROM r"
+    " SELECT r.id, t.type, t.key FROM r JOIN json_to_recordset(%s::json) t (uid uuid, type text, key text)"
+    " ON t.uid = r.uid) SELECT id, uid FROM r"
 )
 
 
@@ -66,9 +72,9 @@ def _values(uid: object, body: Body, at: object) -> list[Any]:
 
 
 def _at_once(cursor: CursorWrapper, values: list[list[Any]], subjects: list[tuple[Any, str, str]]) -> dict[Any, int]:
-    write = _as_lists if len(values) > 1 else _as_values
-    (rows, given), (pairs, spoken_of) = write(values, _TYPES), write(subjects, ("uuid", "text", "text"))
-    cursor.execute(_ALL.format(rows=rows, subjects=pairs), [*given, *spoken_of])
+    rows, given = (_as_lists if len(values) > 1 else _as_values)(values, _TYPES)
+    spoken_of = json.dumps([{"uid": str(uid), "type": type_, "key": key} for uid, type_, key in subjects])
+    cursor.execute(_ALL.format(rows=rows), [*given, spoken_of])
     return {uid: key for key, uid in cursor.fetchall()}
 
 
@@ -96,9 +102,20 @@ def _table_by_table(
 
 def places(rows: Sequence[tuple[str, int, int, str]]) -> None:
     """Insert places: log, seq, record, chain."""
-    if rows:
-        with connection.cursor() as cursor:
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(_PLACES_AT_ONCE, [list(column) for column in zip(*rows, strict=True)])
+        else:
             cursor.execute(_PLACES.format(rows=_rows(len(rows), 4)), [value for row in rows for value in row])
+
+
+def dequeue(records: list[int]) -> None:
+    """Take records out of the sealer's queue."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM audit_unsealed WHERE record_id = ANY(%s)", [records])
+    else:
+        Unsealed.objects.filter(record_id__in=records).delete()
 
 
 def _rows(count: int, width: int) -> str:

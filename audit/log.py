@@ -12,7 +12,7 @@ from django.db import transaction
 
 from audit import chain, tree
 from audit.bodies import Body, Entry, bodies_of
-from audit.insert import insert, places
+from audit.insert import dequeue, insert, places
 from audit.models import Head, Record, Seal, Unsealed
 from audit.snapshot import snapshot
 from audit.wake import wake
@@ -103,18 +103,19 @@ def _waiting_logs() -> list[str]:
 
 def _seal_all(log: str, *, wait: bool) -> int:
     """Seal go by go until a look after unlocking finds nothing, or another sealer is at it."""
-    total = 0
-    while Unsealed.objects.filter(record__log=log).exists():
-        done = _seal_go(log, wait=wait)
-        if done is None:
-            break
+    total, waiting = 0, Unsealed.objects.filter(record__log=log)
+    if not waiting.exists():
+        return 0
+    Head.objects.bulk_create([Head(log=log)], ignore_conflicts=True)
+    while (done := _seal_go(log, wait=wait)) is not None:
         total += done
+        if not waiting.exists():
+            break
     return total
 
 
 def _seal_go(log: str, *, wait: bool) -> int | None:
     """Seal what is committed, at most GO records; None where another sealer holds the lock."""
-    Head.objects.bulk_create([Head(log=log)], ignore_conflicts=True)
     with transaction.atomic():
         if Head.objects.select_for_update(skip_locked=not wait).filter(log=log).first() is None:
             return None
@@ -127,7 +128,7 @@ def _seal_go(log: str, *, wait: bool) -> int | None:
         if found := _places(log, fresh):
             places(found)
             tree.extend(log, found[-1][1] + 1)
-        Unsealed.objects.filter(record_id__in=[record for record, _, _ in waiting]).delete()
+        dequeue([record for record, _, _ in waiting])
     return len(fresh)
 
 

@@ -60,6 +60,12 @@ def _resolved(words: Words) -> str:
     return known.get(words["resolution"], _("{actor} decided about a repeat of {tool}: {resolution}."))
 
 
+def _batch_started(words: Words) -> str:
+    if words.get("kind") == "restore":
+        return _("{actor} asked to restore what {of} had taken back: {groups} actions, {effects} members.")
+    return _("{actor} asked to revoke {groups} actions together, {effects} members.")
+
+
 SENTENCES: dict[str, Callable[[Words], str]] = {
     "COMPENSATE": _compensate,
     "group_opened": lambda _w: _("{actor} began {tool}; the call has not landed."),
@@ -72,6 +78,11 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     "group_split": lambda _w: _(
         "{actor} had a repeat of {tool} stand by itself: {members} declared by {declared_by}, first {target}."
     ),
+    "batch_started": _batch_started,
+    "batch_stopped": lambda _w: _("{actor} stopped {target} ({kind}), {waiting} actions were waiting: {reason}."),
+    "batch_resumed": lambda _w: _("{actor} had {target} ({kind}) go on with the {waiting} actions that waited."),
+    "batch_retried": lambda _w: _("{actor} had {again} actions of {target} ({kind}) tried again."),
+    "batch_finished": lambda _w: _("{actor} came to the end of {target} ({kind}): {groups}."),
     "fence_set": lambda _w: _("{actor} had {tool} fenced: it is to be revoked when it arrives."),
     "fence_lifted": lambda _w: _("{actor} lifted the fence of {tool} that {set_by} had set."),
     "fence_ended": lambda _w: _("{actor} ended the fence of {tool} that {set_by} had set: {result} ({detail})."),

@@ -1,7 +1,8 @@
 """How is a worker woken without a request ever waiting for the broker?
 
 One thread per process publishes what was asked for, each task once however often it was asked for meanwhile, and then
-rests: under load a message for each commit would cost as much as the commit. Where the broker does not answer, the
+rests, the longer the more often it is asked: under load a message for each commit would cost as much as the commit,
+and another at work already finds what this one was about. Where the broker does not answer, the
 wake-up is lost and the beat schedule finds what it was about. Losing the broker loses time, never work, and never a
 request's time.
 """
@@ -14,7 +15,7 @@ import time
 from celery import current_app
 from kombu.transport.memory import Channel
 
-REST = 0.05  # seconds between two rounds
+REST, LONG_REST = 0.05, 0.4  # seconds between two rounds, and under load
 ENOUGH = 100  # wake-ups that wait in memory; more would say nothing new
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ def _start() -> None:
 
 
 def _publish() -> None:
+    rest = REST
     while True:
         _asked.wait()
         _asked.clear()
@@ -51,7 +53,8 @@ def _publish() -> None:
             _wanted.clear()
         for task in tasks:
             _send(task)
-        time.sleep(REST)
+        time.sleep(rest)
+        rest = min(2 * rest, LONG_REST) if _asked.is_set() else REST
 
 
 def _send(task: str) -> None:

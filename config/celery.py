@@ -27,6 +27,7 @@ app.conf.update(
         "show that beat and worker live": {"task": "config.heartbeat", "schedule": 30.0},
         "seal what is not sealed": {"task": "audit.seal", "schedule": 10.0},
         "carry what is due to targets": {"task": "sideeffects.carry_out", "schedule": 5.0},
+        "go on with batches": {"task": "sideeffects.work_batches", "schedule": 5.0},
         "fire fences whose calls have arrived": {"task": "sideeffects.fire_fences", "schedule": 10.0},
         "flag what is unresolved for too long": {"task": "sideeffects.flag_stale", "schedule": 60.0},
         "watch the undo windows of executions": {"task": "plans.sweep_executions", "schedule": 10.0},

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 
-from config import demo_execution, demo_targets
+from config import demo_batch, demo_execution, demo_targets
 from config.forms import DEMO_MAIL, demo_people, mail_field
 from plans import examples, queries
 from plans.models import PlanSubmission
@@ -63,6 +63,7 @@ def seed(*, now: datetime, stage: demo_targets.Stage | None = None) -> Access:
             _tell(token, now=now)
         if not PlanSubmission.objects.filter(agent=token.agent).exists():
             _propose(token, now=now)
+        demo_batch.tell(token, now=now)
         if stage is not None:
             demo_targets.tell(token, stage, now=now)
             demo_execution.tell(token, stage, now=now)

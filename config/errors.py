@@ -30,11 +30,13 @@ from plans.services import keys as plan_keys
 from sideeffects import policies
 from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
+from sideeffects.batchscope import EmptyScopeError
 from sideeffects.compensations import BadCompensationError, NotNameableError
 from sideeffects.declarations import NotCanonicalError
 from sideeffects.services import (
     again,
     attest,
+    batch,
     clashes,
     execute,
     fence,
@@ -124,6 +126,11 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Counted, not kept"), resolve.NotKeptError),
     **_ours(409, _t("Not in flight any more"), fence.NotInFlightError),
     **_ours(409, _t("The fence has ended"), fence.FenceEndedError),
+    **_ours(422, _t("Nothing narrows it down"), EmptyScopeError),
+    **_ours(409, _t("Nothing is selected"), batch.NothingSelectedError),
+    **_ours(409, _t("The selection has changed"), batch.SelectionChangedError),
+    **_ours(409, _t("Nothing to restore"), batch.NothingToRestoreError),
+    **_ours(409, _t("Still at work"), batch.BatchAtWorkError),
     **_ours(409, _t("The undo window is over"), again.WindowClosedError),
     **_ours(409, _t("Asked anew since"), attest.NotCurrentError),
     **_ours(409, _t("Heard before"), reconcile.CallbackReplayedError),

@@ -24,6 +24,22 @@ WORDS = (
     ("revoke", _("revoke"), _("Take back what an agent did.")),
     ("revocation", _("revocation"), _("One asking: who, when, why, which actions.")),
     ("restore", _("restore"), _("Change your mind about a revocation: exactly what it removed comes back.")),
+    (
+        "batch",
+        _("batch"),
+        _(
+            "Many actions taken back, or brought back, by one asking. Which ones is frozen when it is asked for; what "
+            "lands later is no part of it. Each action stays all or none, whatever becomes of its neighbours."
+        ),
+    ),
+    (
+        "skipped",
+        _("skipped, failed"),
+        _(
+            "Said of an action in a batch. Skipped: left as it was, for the reason beside it. Failed: tried, and "
+            "nothing of it was changed. Where the reason may have passed, both can be tried again."
+        ),
+    ),
     ("trash", _("trash"), _("Where restorable things lie until their date.")),
     (
         "purge",

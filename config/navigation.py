@@ -27,6 +27,7 @@ class Entry:
 def _main() -> list[Entry]:
     return [
         Entry("actions", _("My AI actions"), ("actions", "group")),
+        Entry("batches", _("Batches"), ("batch",)),
         Entry("trash", _("Trash"), ("trash",)),
         Entry("workspace", _("Workspace"), ("workspace",)),
         Entry("plans", _("Plans"), ("plan",)),
@@ -40,6 +41,7 @@ def _main() -> list[Entry]:
 def _console() -> list[Entry]:
     return [
         Entry("console-actions", _("All actions"), ("console-actions",)),
+        Entry("console-batches", _("Batches"), ("console-batches",)),
         Entry("console-unresolved", _("Unresolved"), ("console-unresolved",)),
         Entry("console-approvals", _("Approvals"), ("console-approvals",)),
         Entry("console-conflicts", _("Conflicts"), ("console-conflicts",)),

@@ -125,7 +125,9 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}  # in memory there is no WAL and no second writer
 else:
     # psycopg binds values on the client in Python, byte by byte; the server takes them as they are.
-    DATABASES["default"]["OPTIONS"] = {"server_side_binding": True}
+    DATABASES["default"]["OPTIONS"] = {"server_side_binding": True} | DATABASES["default"].get("OPTIONS", {})
+    # What is asked for the sixth time is not parsed again; a pooler may give each transaction another connection.
+    DATABASES["default"]["OPTIONS"] |= {"prepare_threshold": 5 if env.flag("TAKEBACK_PREPARE", default=True) else None}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- People -------------------------------------------------------------------------------------------------------
@@ -176,6 +178,8 @@ SPECTACULAR_SETTINGS = {
     ],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {
+        "BatchState": ["working", "stopped", "finished"],
+        "Outcome": [outcome.value for outcome in transitions.Outcome],
         "CallState": [state.value for state in transitions.GroupState],
         "EffectState": [state.value for state in transitions.EffectState],
         "Resolution": ["adopt", "split", "dismiss"],
@@ -212,7 +216,8 @@ PUBLIC_URL = env.text("TAKEBACK_URL", "http://127.0.0.1:8000").rstrip("/")  # is
 KEY_SECRETS = env.secret("TAKEBACK_KEY_SECRET", DATA_DIR / "keys" / "key_secret").split(",")  # the first encrypts
 TARGET_HOSTS = frozenset(env.words("TAKEBACK_TARGET_HOSTS", []))  # exact host:port that may be called though private
 TARGET_SECONDS = env.number("TAKEBACK_TARGET_SECONDS", 10, least=1)  # all that one call may take
-REQUEST_LEASE_SECONDS = env.number("TAKEBACK_REQUEST_LEASE_SECONDS", 60, least=1)  # well above the line before
+_LEAST_LEASE = 3 * TARGET_SECONDS  # what is claimed may wait for one call to end before its own begins
+REQUEST_LEASE_SECONDS = env.number("TAKEBACK_REQUEST_LEASE_SECONDS", max(60, _LEAST_LEASE), least=_LEAST_LEASE)
 REQUEST_TRIES = env.number("TAKEBACK_REQUEST_TRIES", 8, least=1)  # then a person is needed
 RETRY_SECONDS = env.number("TAKEBACK_RETRY_SECONDS", 5, least=1)  # before the second try; doubled for each further one
 RETRY_MOST_SECONDS = env.number("TAKEBACK_RETRY_MOST_SECONDS", 3600, least=1)  # nobody makes us wait longer

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
@@ -19,6 +20,7 @@ from sideeffects.proofs import Proof
 from sideeffects.transitions import Standing
 
 WEEK = timedelta(days=7)
+SCOPE = {"conversation", "run", "tool", "agent", "owner"}  # what a batch narrows by too
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,12 @@ class Listing:
     def narrowed_further(self) -> bool:
         """Say whether one of the less used filters narrows the list, so that it must be in sight."""
         return any(self.query.get(name) for name in ("agent", "tool", "conversation", "run"))
+
+    @property
+    def scope(self) -> str:
+        """Return what narrows the list, as the address of a batch; empty where a batch could not mean just these."""
+        said = {name: self.query[name] for name in self.filter.filters if self.query.get(name)}
+        return urlencode(said) if said and said.keys() <= SCOPE and self.is_readable else ""
 
     @cached_property
     def page(self) -> lists.Page[Group]:

@@ -1,8 +1,9 @@
 """How are many requests carried at once? Claim, call in threads, settle, until nothing is due.
 
-The threads that call touch no database. One thread claims and another settles, so that no slot stands idle while
-answers are settled, and answers that come together are settled together. One loop a process: a second wake-up makes
-the first look again at once. A target that hangs holds its own calls and nobody else's.
+The threads that call touch no database. One thread claims and another settles, and for each call in flight one more is
+claimed that takes its place when it ends, so that no slot stands idle meanwhile; answers that come together are settled
+together. One loop a process: a second wake-up makes the first look again at once. A target that hangs holds its own
+calls and nobody else's.
 """
 
 import contextlib
@@ -11,11 +12,14 @@ import queue
 import sys
 import threading
 import time
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connections
 
 from sideeffects.actors import Actor
@@ -40,6 +44,7 @@ class Carrier:
         self._by, self._clock, self._most = by, clock, most
         self._came: queue.SimpleQueue[Called | None] = queue.SimpleQueue()
         self._flying: set[UUID] = set()
+        self._slots = _Slots()
         self._one = threading.Lock()
         self._asked = threading.Event()
 
@@ -75,15 +80,32 @@ class Carrier:
 
     def _fly(self, pool: ThreadPoolExecutor, settler: "_Settler") -> None:
         """Claim what fits and let it go."""
-        room = self._most - len(self._flying)
-        for one in claim(room=room, by=self._by, now=self._clock(), finished=settler.waiting()):
-            self._flying.add(one.request.pk)
-            pool.submit(self._carry, one)
+        running, ahead = self._slots.opened()
+        claimed = claim(
+            room=self._most - running, by=self._by, now=self._clock(), finished=settler.waiting(), ahead=ahead
+        )
+        self._flying |= {one.request.pk for one in claimed}
+        for one in claimed:
+            if self._slots.take(one):
+                pool.submit(self._carry, one)
 
     def _carry(self, claimed: Claimed) -> None:
+        """Make this call, and then those that waited for their turn."""
+        turn: Claimed | None = claimed
+        while turn is not None:
+            self._call(turn)
+            turn = self._slots.next_after(turn)
+
+    def _answer(self, claimed: Claimed) -> Called:
+        now = self._clock()
+        if now + timedelta(seconds=settings.TARGET_SECONDS) > claimed.lease_until:
+            raise TooLateError
+        came = call(claimed, now=now)
+        return understood(replace(claimed, started_at=now), came, now=self._clock())
+
+    def _call(self, claimed: Claimed) -> None:
         try:
-            came = call(claimed, now=self._clock())
-            self._came.put(understood(claimed, came, now=self._clock()))
+            self._came.put(self._answer(claimed))
         except Exception as error:  # noqa: BLE001  (a fault in one call must not end the loop; its lease runs out)
             logger.error("%s was not carried (%s)", claimed.request.pk, type(error).__name__)  # noqa: TRY400  (its text may hold an answer)
             self._flying.discard(claimed.request.pk)
@@ -97,6 +119,47 @@ class Carrier:
             while True:
                 came.append(self._came.get(timeout=max(until - time.monotonic(), 0)))
         return [one for one in came if one is not None]
+
+
+class TooLateError(Exception):
+    """The lease could run out during the call, and then another would make it too."""
+
+
+class _Slots:
+    """How many calls are in flight at each target, and which wait until one of them ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running, self._ended = Counter[int](), Counter[int]()
+        self._turns: defaultdict[int, deque[Claimed]] = defaultdict(deque)
+
+    def opened(self) -> tuple[int, dict[int, int]]:
+        """Return how many calls are in flight, and of which targets how many more may wait for one of these to end."""
+        with self._lock:
+            self._ended.clear()
+            more = {target: count - len(self._turns[target]) for target, count in self._running.items()}
+            return self._running.total(), {target: count for target, count in more.items() if count > 0}
+
+    def take(self, one: Claimed) -> bool:
+        """Say whether it may go now; else it has its turn."""
+        target = one.request.target_id
+        with self._lock:
+            if one.waits and not self._ended[target]:
+                self._turns[target].append(one)
+                return False
+            self._ended[target] -= one.waits  # what it waits for has ended since the claim began
+            self._running[target] += 1
+            return True
+
+    def next_after(self, one: Claimed) -> Claimed | None:
+        """Return what takes the place of a call that has ended, or none."""
+        target = one.request.target_id
+        with self._lock:
+            if self._turns[target]:
+                return self._turns[target].popleft()
+            self._running[target] -= 1
+            self._ended[target] += 1
+            return None
 
 
 class _Settler:

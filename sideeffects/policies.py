@@ -7,7 +7,7 @@ from django.conf import settings
 
 from audit.inert import shows_nothing
 from sideeffects.actors import Actor
-from sideeffects.models import Declaration, Effect, Group, Request, Revocation
+from sideeffects.models import Batch, Declaration, Effect, Group, Request, Revocation
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -170,6 +170,28 @@ def check_may_lift(by: Actor, group: Group, *, reason: str) -> Authority:
     if not by.is_person:
         raise ForPersonsOnlyError("lift a fence")
     return _persons_authority(by, group, reason=reason)
+
+
+def check_may_batch(by: Actor, *, others: bool, reason: str) -> Authority:
+    """Return the authority on which many actions are taken back together, `others` where some are not one's own.
+
+    Raises ScopeMissingError (agent), ReasonRequiredError (admin on another's).
+    """
+    if by.token is not None:
+        if "revoke-own" not in by.token.scopes:
+            raise ScopeMissingError("revoke-own")
+        return Authority.AGENT
+    if others and shows_nothing(reason):
+        raise ReasonRequiredError
+    return Authority.ADMIN if others else Authority.OWNER
+
+
+def check_may_steer(by: Actor, batch: Batch, action: str) -> None:
+    """Let through who asked for a batch, or whose agent did, and admins; raises NotFoundError, ForPersonsOnlyError."""
+    if not by.is_person:
+        raise ForPersonsOnlyError(action)
+    if not (by.owns(batch.user_id) or by.is_admin):
+        raise NotFoundError("batch", str(batch.pk))
 
 
 def check_says_why(reason: str) -> None:

@@ -5,12 +5,13 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from sideeffects.console import actions as console_actions
 from sideeffects.console import agents as console_agents
+from sideeffects.console import batches as console_batches
 from sideeffects.console import conflicts as console_conflicts
 from sideeffects.console import people as console_people
 from sideeffects.console import targets as console_targets
 from sideeffects.console import tools as console_tools
 from sideeffects.console import unresolved as console_unresolved
-from sideeffects.views import actions, conflicts, fences, group, requests, trash
+from sideeffects.views import actions, batches, conflicts, fences, group, requests, trash
 from sideeffects.views import agents as my_agents
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -23,10 +24,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("groups/<uuid:group>/fence", fences.put, name="group-fence"),
     path("groups/<uuid:group>/fence/lift", fences.lift, name="group-fence-lift"),
     path("conflicts/<uuid:conflict>/resolve", conflicts.resolve, name="conflict-resolve"),
+    path("batches/", batches.page, name="batches"),
+    path("batches/new", batches.new, name="batch-new"),
+    path("batches/<uuid:batch>/", batches.one, name="batch"),
+    path("batches/<uuid:batch>/items.csv", batches.table, name="batch-table"),
+    path("batches/<uuid:batch>/stop", batches.stop, name="batch-stop"),
+    path("batches/<uuid:batch>/resume", batches.resume, name="batch-resume"),
+    path("batches/<uuid:batch>/retry", batches.retry, name="batch-retry"),
+    path("batches/<uuid:batch>/restore", batches.restore, name="batch-restore"),
     path("trash/", trash.page, name="trash"),
     path("agents/", my_agents.page, name="my-agents"),
     path("agents/<uuid:token>/withdraw", my_agents.withdraw, name="my-token-withdraw"),
     path("console/", console_actions.page, name="console-actions"),
+    path("console/batches/", console_batches.page, name="console-batches"),
     path("console/conflicts/", console_conflicts.page, name="console-conflicts"),
     path("console/unresolved/", console_unresolved.page, name="console-unresolved"),
     path("console/targets/", console_targets.page, name="console-targets"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sideeffects.api import conflicts, effects, fences, groups, requests, tool_calls, tools, trash, unresolved
+from sideeffects.api import batches, conflicts, effects, fences, groups, requests, tool_calls, tools, trash, unresolved
 
 urlpatterns = [
     path("tool-calls", tool_calls.ToolCalls.as_view(), name="api-tool-calls"),
@@ -18,6 +18,13 @@ urlpatterns = [
     path("effects", effects.Effects.as_view(), name="api-effects"),
     path("effects/<uuid:effect>", effects.OneEffect.as_view(), name="api-effect"),
     path("effects/<uuid:effect>/revoke", effects.RevokeEffect.as_view(), name="api-effect-revoke"),
+    path("batches", batches.Batches.as_view(), name="api-batches"),
+    path("batches/<uuid:batch>", batches.OneBatch.as_view(), name="api-batch"),
+    path("batches/<uuid:batch>/items", batches.Items.as_view(), name="api-batch-items"),
+    path("batches/<uuid:batch>/stop", batches.Stop.as_view(), name="api-batch-stop"),
+    path("batches/<uuid:batch>/resume", batches.Resume.as_view(), name="api-batch-resume"),
+    path("batches/<uuid:batch>/retry", batches.RetryBatch.as_view(), name="api-batch-retry"),
+    path("batches/<uuid:batch>/restore", batches.RestoreBatch.as_view(), name="api-batch-restore"),
     path("trash", trash.Trash.as_view(), name="api-trash"),
     path("requests/<uuid:row>", requests.OneRequest.as_view(), name="api-request"),
     path("requests/<uuid:row>/retry", requests.Retry.as_view(), name="api-request-retry"),

@@ -18,8 +18,9 @@ from tests.tampering import without_triggers
 
 
 def pytest_configure() -> None:
-    """Hash passwords quickly: no test is about how slow that must be."""
+    """Hash passwords quickly, and look static files up when they are asked for: each client would list them all."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

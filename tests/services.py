@@ -72,14 +72,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="run the tests that take minutes too")
 
 
+def on_sqlite() -> bool:
+    """Say whether this is the pass on SQLite."""
+    return os.environ["DATABASE_URL"].startswith("sqlite")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """On SQLite, leave files unread in which nothing is marked `both`."""
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return True if on_sqlite() and is_test and "mark.both" not in collection_path.read_text() else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long tests unless asked for, and on SQLite all that are not marked `both`."""
-    on_sqlite = os.environ["DATABASE_URL"].startswith("sqlite")
     wanted: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         too_long = item.get_closest_marker("soak") and not config.getoption("--soak")
-        elsewhere = on_sqlite and not item.get_closest_marker("both")
+        elsewhere = on_sqlite() and not item.get_closest_marker("both")
         (left_out if too_long or elsewhere else wanted).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

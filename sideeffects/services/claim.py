@@ -1,8 +1,8 @@
 """Claim what is due: a batch of requests, capped per target, each held by a lease until its answer is settled."""
 
 import uuid
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,7 +23,11 @@ ENDED = "the process that made this try ended before its answer was settled"
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """One try that may be made now, by whoever holds its lease; without a signer nothing can be sent."""
+    """One try that may be made by whoever holds its lease; without a signer nothing can be sent.
+
+    `waits`: not before a call of the holder's own to the same target has ended, so that there are never more than its
+    cap.
+    """
 
     request: Request
     purpose: Purpose
@@ -33,23 +37,29 @@ class Claimed:
     signer: Signer | None
     lease_until: datetime
     started_at: datetime
+    waits: bool = False
 
 
-def claim(*, room: int, by: Actor, now: datetime, finished: Collection[UUID] = ()) -> list[Claimed]:
+def claim(
+    *, room: int, by: Actor, now: datetime, finished: Collection[UUID] = (), ahead: Mapping[int, int] | None = None
+) -> list[Claimed]:
     """Take at most `room` requests that are due and that their targets' caps allow.
 
     `finished`: requests whose call is over and whose answer is about to be settled by the caller; they are no longer in
-    flight at their target. A lease that ran out is a try of unknown fate. Raises nothing a target could cause.
+    flight at their target. `ahead`: of a target to which the caller has calls in flight, how many to take besides that
+    wait for these; every lease counts as in flight for everyone else, so that the cap holds whoever claims.
+    A lease that ran out is a try of unknown fate. Raises nothing a target could cause.
     """
-    waiting = list(_waiting(now)[: max(room, 0)])
+    ahead = ahead or {}
+    waiting = list(_waiting(now)[: max(room, len(ahead))])
     if not waiting:
         return []
     key = keys.active(by=by, now=now)
     claimed: list[Claimed] = []
     for left, target in zip(range(len(waiting), 0, -1), waiting, strict=True):
-        share = -(-(room - len(claimed)) // left)  # what is left, evenly, rounded up
+        share = -(-(room - sum(not one.waits for one in claimed)) // left)  # what is left, evenly, rounded up
         with transaction.atomic():
-            claimed += _claim_of(target, key, share, now=now, finished=finished)
+            claimed += _claim_of(target, key, share, ahead.get(target.pk, 0), now=now, finished=finished)
     return claimed
 
 
@@ -67,15 +77,17 @@ def _waiting(now: datetime) -> QuerySet[Target]:
 
 
 def _claim_of(
-    target: Target, key: SigningKey, share: int, *, now: datetime, finished: Collection[UUID]
+    target: Target, key: SigningKey, share: int, ahead: int, *, now: datetime, finished: Collection[UUID]
 ) -> list[Claimed]:
     locked = Target.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=target.pk).first()
     if locked is None or locked.disabled_at is not None:
         return []  # another worker claims for it right now, and will come back for what is left
     held = Request.objects.filter(target=locked, lease_until__gt=now).exclude(pk__in=finished).count()
-    cap = 1 if locked.unreachable_since else locked.max_in_flight
-    rows = _rows(locked, min(share, cap - held), now)
-    return _taken(rows, key, now=now) if rows else []
+    cap, ahead = (1, 0) if locked.unreachable_since else (locked.max_in_flight, ahead)
+    free = max(min(share, cap - held), 0)
+    rows = _rows(locked, free + ahead, now)
+    claimed = _taken(rows, key, now=now) if rows else []
+    return claimed[:free] + [replace(one, waits=True) for one in claimed[free:]]
 
 
 def _rows(target: Target, room: int, now: datetime) -> list[Request]:

@@ -9,8 +9,11 @@ from django.db import transaction
 
 from audit import log
 from sideeffects.actors import Actor
+from sideeffects.lookups import Lookup
 from sideeffects.models import Target, Tool, ToolVersion
 from sideeffects.tools import REGISTRY, Contract
+
+_NEWEST = Lookup(ToolVersion, "tool__name", "target", "tool", order="-number")
 
 
 def digest_of(contract: Contract) -> str:
@@ -94,7 +97,7 @@ def sync(*, by: Actor, now: datetime) -> Sequence[ToolVersion]:
 
 
 def _newest(name: str) -> ToolVersion | None:
-    return ToolVersion.objects.filter(tool__name=name).select_related("target", "tool").order_by("-number").first()
+    return _NEWEST.first(name)
 
 
 def _target_of(contract: Contract, *, by: Actor, now: datetime) -> Target | None:

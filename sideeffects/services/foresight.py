@@ -62,6 +62,23 @@ def _shown(builds: Mapping[UUID, Later], by: Actor) -> list[tuple[Later, Group]]
     return [(builds[key], visible[key]) for key in newest if key in visible]
 
 
+def edited(groups: Sequence[Group]) -> set[UUID]:
+    """Return which of these actions hold rows that someone changed since, in a fixed number of queries."""
+    here = {
+        group.pk: [standing_piece(effect, group.owner) for effect in members if is_here(effect)]
+        for group, members in _members(groups)
+    }
+    every = [piece for pieces in here.values() for piece in pieces]
+    rows = local.Rows(every, locked=False)
+    rows.read(every)
+    return {key for key, pieces in here.items() if rows.edits([piece for piece in pieces if rows.can_undo(piece)])}
+
+
+def _members(groups: Sequence[Group]) -> list[tuple[Group, list[Effect]]]:
+    found = queries.members_of(groups)
+    return [(group, found[group.pk]) for group in groups]
+
+
 def _edits(group: Group) -> list[Edit]:
     members = queries.members_of([group])[group.pk]
     pieces = [standing_piece(effect, group.owner) for effect in members if is_here(effect)]

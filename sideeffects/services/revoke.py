@@ -189,8 +189,15 @@ def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
             else:
                 ready.append(decided[key])
         if ready:
-            by, now, reason = terms.by, terms.now, terms.reason
-            results |= remove(ready, rows, by=by, now=now, reason=reason, trigger=terms.trigger, batch=terms.batch)
+            results |= remove(
+                ready,
+                rows,
+                by=terms.by,
+                now=terms.now,
+                reason=terms.reason,
+                trigger=terms.trigger,
+                batch=terms.batch,
+            )
             gone |= {one.group.pk for one in ready}
     return results
 

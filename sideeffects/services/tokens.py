@@ -12,10 +12,12 @@ from django.db.models import Q
 
 from audit import log
 from sideeffects.actors import SCOPES, Actor, party_of
+from sideeffects.lookups import Lookup
 from sideeffects.models import Agent, AgentToken
 
 MARK = "tkb"  # tokens begin with it, so that secret scanners and people recognise one
 LONGEST_NAME = 100
+_BY_PREFIX = Lookup(AgentToken, "prefix", "agent", "owner")
 SEEN_EVERY = timedelta(minutes=1)  # `last_used_at` is written no more often than this
 
 
@@ -117,7 +119,7 @@ def authenticate(*, secret: str, now: datetime) -> AgentToken | None:
     prefix, _, given = rest.partition("_")
     if mark != MARK or not prefix.isalnum() or not prefix.isascii():
         return None
-    token = AgentToken.objects.select_related("agent", "owner").filter(prefix=prefix).first()
+    token = _BY_PREFIX.first(prefix)
     matches = hmac.compare_digest(token.secret_hash if token else _hash(""), _hash(given))
     if token is None or not matches or not is_alive(token, now):
         return None

@@ -3,28 +3,18 @@
 import json
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from sideeffects import actors
 from sideeffects.models import Group
 from sideeffects.services import fence, tokens
 from tests import external, factories
+from tests.browser.look import faults
 from tests.factories import NOW, contact, planner, report
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def looked_over(page: Page) -> None:
-    """Find nothing that bars anyone, nor anything wider than the screen, in light and dark, wide and narrow."""
-    for width in (360, 1280):
-        page.emulate_media(color_scheme="light" if width == 360 else "dark")
-        page.set_viewport_size({"width": width, "height": 900})
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_conflict_is_resolved_and_the_new_action_stands_by_itself(sign_in):
@@ -34,14 +24,14 @@ def test_a_conflict_is_resolved_and_the_new_action_stands_by_itself(sign_in):
     assert group is not None
     alice = sign_in(factories.user("alice"))
     alice.goto(reverse("group", args=[group.pk]))
-    looked_over(alice)
+    assert faults(alice) == []
     split = alice.get_by_role("form", name="Split")
     split.get_by_label("Reason").fill("the model called it twice")
     split.get_by_role("button").click()
     decisions = alice.locator("#decisions")
     expect(decisions).to_contain_text("A repeat declared 2, held were 1")
     expect(decisions).to_contain_text("the model called it twice")
-    looked_over(alice)
+    assert faults(alice) == []
     decisions.get_by_role("link").click()
     expect(alice.get_by_role("main")).to_contain_text("2 declared")
     assert Group.objects.count() == 2
@@ -60,10 +50,10 @@ def test_a_fence_is_set_and_fulfilled(sign_in, settings):
     alice = sign_in(factories.user("alice"))
     alice.goto(reverse("group", args=[group]))
     alice.get_by_role("link", name="Revoke it when it arrives…").click()
-    looked_over(alice)
+    assert faults(alice) == []
     alice.get_by_role("button", name="Revoke it when it arrives").click()
     expect(alice.get_by_role("main")).to_contain_text("Fenced by alice: it is revoked when it arrives")
-    looked_over(alice)
+    assert faults(alice) == []
     landed = {"effects": [{"type": "contact", "id": "c_1", "operation": "create"}]}
     answer = agent.post(f"/api/v1/tool-calls/{group}/land", json.dumps(landed), content_type="application/json")
     assert answer.status_code == 200

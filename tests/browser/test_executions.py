@@ -4,30 +4,17 @@ import json
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.db.models import F
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from audit.models import Record
 from plans.models import Approval, Execution, StepRun
 from sideeffects.models import Revocation
 from tests import external, factories
+from tests.browser.look import faults
 from tests.executions import Run, six
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def violations(page: Page) -> list[str]:
-    """Return what axe finds, in light and in dark, and what is wider than the screen."""
-    found = []
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        found += [f"{scheme}: {one['id']} {one['nodes'][0]['html']}" for one in Axe().run(page).response["violations"]]
-    for width in (360, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        found += [] if wide <= width else [f"{wide} wide on {width}"]
-    return found
 
 
 def pass_over(seconds: float) -> None:
@@ -63,19 +50,19 @@ def test_approved_late_blocked_rolled_back_newest_first_and_told_by_the_log(crm,
     sign_in(factories.user("alice"))
     page.goto("/plans/executions/")
     expect(page.get_by_text("1 step waits for your decision")).to_be_visible()
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("link", name="1 step waits").click()
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("link", name="Decide… s3").click()
-    assert violations(page) == []
+    assert faults(page) == []
     pass_over(601)  # nobody looked for ten minutes and a second
     page.get_by_role("button", name="Approve s3").click()
     expect(page.get_by_role("main")).to_contain_text("The time to decide about s3 ended at")
     page.goto(f"/plans/executions/{run.id}/")
     expect(page.get_by_role("alert")).to_contain_text("Blocked. Nobody has decided about s3 in time")
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("link", name="Roll back now…").click()
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("button", name="Roll back 2 steps").click()
     expect(page.get_by_role("main")).to_contain_text("Rolled back")
     external.turn()
@@ -83,7 +70,7 @@ def test_approved_late_blocked_rolled_back_newest_first_and_told_by_the_log(crm,
     external.turn(hours=1)
     page.reload()
     expect(page.locator("#step-0")).to_contain_text("The target says it is undone")
-    assert violations(page) == []
+    assert faults(page) == []
     assert [one.group.step for one in Revocation.objects.order_by("id")] == ["s2", "s1"]
     assert [crm.seen(name)["undone"] for name in ("c-s1", "c-s2")] == [1, 1]
     told = [(row.action, json.loads(row.body)["data"].get("step")) for row in Record.objects.order_by("id")]

@@ -1,11 +1,11 @@
 """Does a person get from a pasted plan over its picture and a fix to an accepted one?"""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from plans.services.submit import submit
 from tests import factories
+from tests.browser.look import faults
 from tests.factories import NOW, person
 from tests.unit.plans.samples import FIXTURES
 
@@ -13,34 +13,25 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ARTICLE = (FIXTURES / "article.json").read_text().replace("2026-12-31", "2999-12-31")
 
 
-def violations(page: Page) -> list[str]:
-    """Return what axe finds, in light and in dark."""
-    found = []
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found += [f"{scheme}: {one['id']} {one['nodes'][0]['html']}" for one in Axe().run(page).response["violations"]]
-    return found
-
-
 def test_paste_refused_picture_fix_accepted(sign_in):
     page = sign_in(factories.user("alice"))
     page.goto("/plans/")
     page.get_by_role("link", name="Check a plan…").click()
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_label("Plan", exact=True).fill(ARTICLE)
     page.get_by_role("button", name="Check and keep").click()
     expect(page.get_by_text("Refused: 1 reason")).to_be_visible()
     expect(page.get_by_role("img", name="Timeline of the plan")).to_be_visible()
     expect(page.get_by_text("A healthy execution in which the promise breaks")).to_be_visible()
     expect(page.get_by_role("row", name="s2 compliance.review")).to_contain_text("refused: undo-ttl")
-    assert violations(page) == []
+    assert faults(page) == []
     page.get_by_role("button", name="Check and keep this plan").first.click()
     expect(page.get_by_text("Accepted", exact=True)).to_be_visible()
     expect(page.get_by_role("row", name="s1 budget.reserve")).to_contain_text("fits exactly")
-    assert violations(page) == []
+    assert faults(page) == []
     page.goto("/plans/")
     expect(page.get_by_role("row")).to_have_count(3)
-    assert violations(page) == []
+    assert faults(page) == []
 
 
 def test_the_pages_hold_at_360_pixels(sign_in):

@@ -14,8 +14,9 @@ from standardwebhooks import Webhook
 
 from audit import log
 from sideeffects import actors
-from sideeffects.models import Request
-from sideeffects.services import fence, keys, purge, roles, stale, targets, tokens
+from sideeffects.batches import Scope
+from sideeffects.models import BatchItem, Request
+from sideeffects.services import batch, batch_work, fence, keys, purge, roles, stale, targets, tokens
 from sideeffects.services.again import again
 from sideeffects.services.attest import Reason, attest
 from sideeffects.services.declare import declare_target, declare_tool
@@ -133,6 +134,41 @@ def _fire() -> Change:
     row = fence.put(group=group.pk, reason="", by=person("alice"), now=later(minutes=1))
     land(group=group.pk, effects=[factories.contact("c")], by=by, now=later(minutes=2))
     return lambda: fence.fire_one(fence=row.pk, by=external.WORKER, now=later(minutes=3))
+
+
+def _batch(*, worked: bool = True) -> Any:
+    factories.project(planner())
+    words: dict[str, Any] = {"by": person("alice"), "now": later(minutes=1), "reason": "", "via": "click"}
+    row = batch.start(scope=Scope(conversation="c1"), **words)
+    if worked:
+        batch.work(by=external.WORKER, clock=lambda: later(minutes=2))
+    return row
+
+
+def _start() -> Change:
+    factories.project(planner())
+    words: dict[str, Any] = {"by": person("alice"), "now": later(minutes=1), "reason": "", "via": "click"}
+    return lambda: batch.start(scope=Scope(conversation="c1"), **words)
+
+
+def _steer(verb: str) -> Change:
+    row, alice = _batch(worked=False), person("alice")
+    if verb != "stop":
+        batch.stop(batch=row.pk, by=alice, now=later(minutes=2))
+    if verb == "retry":
+        BatchItem.objects.update(outcome="failed", refusal="members-failed", worked_at=NOW)
+    act = {"stop": batch.stop, "resume": batch.resume, "retry": batch.retry}[verb]
+    return lambda: act(batch=row.pk, by=alice, now=later(minutes=3))
+
+
+def _bring_back() -> Change:
+    row, alice = _batch(), person("alice")
+    return lambda: batch.restore(batch=row.pk, by=alice, now=later(minutes=3), reason="")
+
+
+def _chunk() -> Change:
+    row = _batch(worked=False)
+    return lambda: batch_work.chunk(row.pk, 1, by=external.WORKER, now=later(minutes=3))
 
 
 def _grant() -> Change:
@@ -266,6 +302,12 @@ CHANGES: dict[str, Callable[[], Change]] = {
     "fence.put": _put,
     "fence.lift": _lift,
     "fence.fire_one": _fire,
+    "batch_start.start": _start,
+    "batch_decide.stop": lambda: _steer("stop"),
+    "batch_decide.resume": lambda: _steer("resume"),
+    "batch_decide.retry": lambda: _steer("retry"),
+    "batch_restore.restore": _bring_back,
+    "batch_work.chunk": _chunk,
     "roles.grant": _grant,
     "roles.withdraw": _withdraw_role,
     "tokens.create": _create_token,

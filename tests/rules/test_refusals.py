@@ -17,6 +17,7 @@ FAULTS = {
     "audit.events.UnknownEventError",
     "audit.events.WrongFieldsError",
     "audit.log.OutsideTransactionError",
+    "sideeffects.carrier.TooLateError",  # its lease runs out, and then it is claimed again
     "sideeffects.identity.CannotSignError",  # a worker says "not sent yet" instead
     "sideeffects.targets.registry.AdapterRegisteredTwiceError",
     "sideeffects.services.hold.NotAsWrittenError",  # inside a tool's run: the tool has failed
@@ -41,6 +42,7 @@ CAUGHT = {
     "audit.verify_offline.CannotTellError",
     "audit.verify_offline.NotProvenError",
     "audit.walk.OutOfTimeError",
+    "sideeffects.services.batch_work.BatchVoidError",  # why a batch stopped itself
     "sideeffects.services.fence.FenceVoidError",  # why a fence did not fire: it becomes the fence's detail
 }
 # What only an agent meets, in whose process the client runs.

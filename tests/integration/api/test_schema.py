@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import pytest
 import schemathesis
 from django.conf import settings
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
-from django.test import Client
+from django.db import close_old_connections, transaction
+from django.test import Client, override_settings
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 from schemathesis import checks
@@ -21,7 +20,7 @@ from plans.services.submit import submit
 from sideeffects import actors
 from sideeffects.models import Declaration
 from sideeffects.services import tokens
-from tests import executions, external, factories
+from tests import batches, executions, external, factories
 from tests.factories import NOW, SCOPES
 
 FEW, MANY = 5, 60
@@ -61,6 +60,7 @@ class World:
             "execution": executions.Run(by=by).id,
             "step": "s1",
             "target": external.registered(TARGET).name,
+            "batch": batches.started(self.group).pk,
             "row": external.asked(external.contact(by=by)).pk,
         }
         for key in ("1", "2"):
@@ -68,12 +68,12 @@ class World:
         self.names["conflict"] = Declaration.objects.get(held=False, group__tool="tracker.add").pk
         system = actors.system("test")
         _, self.secret = tokens.create(agent="planner", owner=by.user, scopes=SCOPES, by=system, now=NOW)
+        self.admin = self.person("admin")
 
     def agent(self) -> dict[str, Any]:
         """Return how planner asks for alice."""
         return {"headers": {"Authorization": f"Bearer {self.secret}"}}
 
-    @cache  # noqa: B019  (a world lives as long as its test)
     def person(self, name: str) -> dict[str, Any]:
         """Return how a person asks, with the token of her form."""
         client = Client()
@@ -83,10 +83,18 @@ class World:
         return {"headers": {"X-CSRFToken": form}, "cookies": cookies}
 
 
+@pytest.fixture(scope="module")
+def made(django_db_setup, django_db_blocker):
+    """Make the world once; each test's own transaction is one inside this."""
+    hosts = frozenset({TARGET.removeprefix("http://")})
+    with django_db_blocker.unblock(), override_settings(TARGET_HOSTS=hosts), transaction.atomic():
+        yield World()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world(db, monkeypatch):
-    monkeypatch.setattr(settings, "TARGET_HOSTS", frozenset({TARGET.removeprefix("http://")}))
-    return World()
+def world(made, db):
+    return made
 
 
 @contextmanager
@@ -131,7 +139,7 @@ def test_an_agent_is_answered_as_described(case, world):
 @SOME.parametrize()
 @bounded(FEW)
 def test_an_admin_is_answered_as_described(case, world):
-    hold(case, world, world.person("admin"))
+    hold(case, world, world.admin)
 
 
 @pytest.mark.soak
@@ -145,4 +153,4 @@ def test_an_agent_is_answered_as_described_at_every_edge(case, world):
 @ALL.parametrize()
 @bounded(MANY)
 def test_an_admin_is_answered_as_described_at_every_edge(case, world):
-    hold(case, world, world.person("admin"))
+    hold(case, world, world.admin)

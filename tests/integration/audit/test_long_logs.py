@@ -62,6 +62,11 @@ def peak():
         tracemalloc.stop()
 
 
+def least():
+    """Return the smaller of two peaks: what happens to be collected late is none of its business either."""
+    return min(peak(), peak())
+
+
 def add(count):
     with transaction.atomic():
         log.append([granted(number) for number in range(count)], now=NOW)
@@ -72,11 +77,11 @@ def test_verifying_five_times_as_many_records_holds_no_more_memory(monkeypatch):
     monkeypatch.setattr("audit.walk.ROWS", 100)
     add(400)
     verify()  # whatever is loaded once is loaded now
-    few = peak()
+    few = least()
     for _ in range(4):
         add(400)
     assert verify().size == 2_000
-    assert peak() < few * 1.3
+    assert least() < few * 1.3
 
 
 @contextmanager

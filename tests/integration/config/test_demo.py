@@ -4,10 +4,10 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from audit import log
-from config import demo, demo_execution
+from config import demo, demo_batch, demo_execution
 from plans import outlook
 from plans.models import Execution
-from sideeffects.models import Effect, Group
+from sideeffects.models import Batch, Effect, Group
 from sideeffects.services import tokens
 from sideeffects.transitions import EffectState
 from tests import factories
@@ -21,7 +21,8 @@ def test_the_story_is_told_once():
     told = set(Group.objects.values_list("pk", "state"))
     demo.seed(now=later(hours=1))
     assert set(Group.objects.values_list("pk", "state")) == told
-    assert Effect.objects.filter(state=EffectState.REVOKED).count() == 1
+    assert Effect.objects.filter(state=EffectState.REVOKED).count() == 1 + len(demo_batch.MINUTES)
+    assert Batch.objects.values_list("state", "groups").get() == ("finished", 1 + len(demo_batch.MINUTES))
     assert Group.objects.get(tool="project.create").effects.count() == 11
 
 

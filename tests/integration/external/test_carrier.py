@@ -34,7 +34,28 @@ def test_a_cap_holds_at_the_claim_across_claims(fake):
     assert len(claim(room=50, by=WORKER, now=later(seconds=1), finished=finished)) == 1
 
 
-def test_many_go_at_once_and_never_more_than_the_cap(fake):
+def test_what_is_claimed_ahead_waits_for_the_callers_own_and_counts_for_everyone_else(fake):
+    registered(fake.url, max_in_flight=3)
+    for number in range(9):
+        asked(contact(f"c_{number}"))
+    first = claim(room=2, by=WORKER, now=later())
+    ahead = {first[0].request.target_id: 2}
+    assert [one.waits for one in first] == [False, False]
+    assert [one.waits for one in claim(room=50, by=WORKER, now=later(), ahead=ahead)] == [False, True, True]
+    assert claim(room=50, by=WORKER, now=later()) == []
+    assert [one.waits for one in claim(room=0, by=WORKER, now=later(), ahead=ahead)] == [True, True]
+
+
+def test_what_would_outlive_its_lease_is_not_called(fake, settings):
+    registered(fake.url)
+    asked(contact("c_1"))
+    settings.REQUEST_LEASE_SECONDS = settings.TARGET_SECONDS - 1
+    carrier().run()
+    assert fake.seen == []
+
+
+@pytest.mark.parametrize("carriers", [1, 2])
+def test_many_go_at_once_and_never_more_than_the_cap(fake, carriers):
     registered(fake.url, max_in_flight=4)
     for number in range(16):
         asked(contact(f"c_{number}"))
@@ -51,7 +72,12 @@ def test_many_go_at_once_and_never_more_than_the_cap(fake):
         return 202, {}, b""
 
     fake.decide = slow
-    carrier().run()
+    threads = [threading.Thread(target=run_and_close, args=[carrier()]) for _ in range(carriers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    carrier().run()  # each may have ended while the other held what was left
     assert most == 4
     assert set(Request.objects.values_list("state", flat=True)) == {"compensating"}
     assert len(fake.seen) == 16

@@ -1,0 +1,357 @@
+"""Is a batch worked newest first, each action once, honestly counted, and restored exactly?"""
+
+import pytest
+
+from sideeffects import batches
+from sideeffects.batches import EmptyScopeError, Scope
+from sideeffects.models import Batch, BatchItem, Effect, Revocation
+from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReasonRequiredError, ScopeMissingError
+from sideeffects.services import batch, batch_work, restore
+from sideeffects.services.batch import (
+    BatchAtWorkError,
+    BatchKeyReusedError,
+    NothingSelectedError,
+    NothingToRestoreError,
+    SelectionChangedError,
+)
+from sideeffects.services.land import fail, land
+from sideeffects.services.record import Status
+from sideeffects.workspace.models import Note
+from tests import factories
+from tests.batching import START, fates, note, notes, retitled, revoked, started, told, worked
+from tests.external import bodies
+from tests.factories import later, person, planner
+
+pytestmark = pytest.mark.django_db
+C1 = Scope(conversation="c1")
+
+
+def steer(verb, row, *, by=None, reason=""):
+    return verb(batch=row.pk, by=by or person("alice"), now=later(hours=3), reason=reason)
+
+
+def given_away(*groups):
+    """Give their notes to bob, so that alice's agent's writing cannot be undone any more."""
+    ids = Effect.objects.filter(group__in=groups).values_list("object_id", flat=True)
+    Note.objects.filter(pk__in=list(map(int, ids))).update(owner=factories.user("bob"))
+
+
+@pytest.mark.both
+def test_seven_actions_in_chunks_of_two_each_once(monkeypatch):
+    monkeypatch.setattr(batch_work, "GROUPS", 2)
+    newest = [str(group.pk) for group in reversed(notes(planner(), 7))]
+    row = worked(started())
+    assert (row.state, row.groups, row.effects) == ("finished", 7, 7)
+    assert told(row).groups == told(row).effects == {"revoked": 7}
+    compensated = bodies("COMPENSATE")
+    turns = [sorted(body["group"] for body in compensated[first : first + 2]) for first in range(0, 7, 2)]
+    assert turns == [sorted(newest[first : first + 2]) for first in range(0, 7, 2)]
+    assert {(body["data"]["batch"], body["data"]["trigger"]) for body in compensated} == {(str(row.pk), "batch")}
+    [begun], [ended] = bodies("batch_started"), bodies("batch_finished")
+    assert (begun["data"]["groups"], ended["data"]["groups"]) == (7, {"revoked": 7})
+    assert (begun["actor"]["name"], ended["actor"]["name"]) == ("alice", "worker")
+    assert set(BatchItem.objects.values_list("revocation__batch", flat=True)) == {row.pk}
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_ok_fail_ok_is_three_outcomes_and_the_tail_is_tried(monkeypatch, size):
+    monkeypatch.setattr(batch_work, "GROUPS", size)
+    groups = notes(planner(), 3)
+    given_away(groups[1])
+    row = worked(started())
+    assert fates(row) == ["revoked", "failed", "revoked"]
+    assert (told(row).groups, told(row).failed) == ({"revoked": 2, "failed": 1}, 1)
+    [item] = batches.items(row, "failed")
+    assert "belongs to someone else by now" in item.detail
+    assert (item.group, item.refusal, item.revocation) == (groups[1], "members-failed", None)
+    [refused] = bodies("revoke_refused")
+    assert refused["data"]["refusal"] == "members-failed"
+    Note.objects.update(owner=factories.user("alice"))
+    assert worked(steer(batch.retry, row)).state == "finished"
+    assert (told(row).groups, told(row).failed) == ({"revoked": 3}, 0)
+    assert [body["data"]["again"] for body in bodies("batch_retried")] == [1]
+    assert len(bodies("COMPENSATE")) == 3
+    assert steer(batch.retry, row).state == "finished"  # nothing is left to try, and nothing is written
+    assert (len(bodies("batch_retried")), len(bodies("batch_finished"))) == (1, 2)
+
+
+@pytest.mark.both
+def test_a_restore_of_a_batch_touches_exactly_what_the_batch_touched():
+    by = planner()
+    before, other = notes(by, 1), notes(by, 1, start=5, conversation="c2")
+    groups = notes(by, 3, start=10)
+    revoked([*before, *other], now=later(minutes=1))
+    row = worked(started())
+    assert told(row).groups == {"revoked": 4}
+    assert [item.detail for item in batches.items(row) if item.detail] == ["was taken back before, not by this"]
+    assert told(row).restorable == 3
+    undoing = steer(batch.restore, row)
+    assert steer(batch.restore, row) == undoing
+    worked(undoing, now=later(hours=4))
+    assert told(undoing).groups == told(undoing).effects == {"restored": 3}
+    assert (told(row).groups, told(row).restorable) == ({"revoked": 1, "restored": 3}, 0)
+    assert set(Effect.objects.filter(state="active").values_list("group", flat=True)) == {row.pk for row in groups}
+    assert {body["data"]["batch"] for body in bodies("restored")} == {str(undoing.pk)}
+    assert [item.group for item in batches.items(undoing)] == groups  # the oldest first
+    with pytest.raises(NothingToRestoreError):
+        steer(batch.restore, row)
+    with pytest.raises(NothingToRestoreError):
+        steer(batch.restore, undoing)
+
+
+def test_what_others_did_with_it_since_stays_theirs():
+    groups = notes(planner(), 3)
+    row = worked(started())
+    restored_by_hand, again = groups[:2], groups[:1]
+    for group in restored_by_hand:
+        [result] = restore.restore(groups=[group.pk], by=person("alice"), now=later(hours=3), reason="")
+        result.unwrap()
+    undoing = steer(batch.restore, row)
+    assert undoing.groups == 1
+    [result] = restore.restore(groups=[groups[2].pk], by=person("alice"), now=later(hours=3), reason="")
+    revoked([*again, groups[2]], now=later(hours=3))
+    worked(undoing, now=later(hours=4))
+    [item] = batches.items(undoing)
+    assert (item.outcome, item.detail) == ("skipped", "revoked again since, not by this batch")
+    assert told(row).groups == {"revoked": 2, "restored": 1}
+    assert told(row).restorable == 0
+
+
+def test_what_builds_on_another_goes_first_within_and_across_chunks(monkeypatch):
+    by = planner()
+    first = note(by, 1)
+    notes(by, 3, start=2)
+    second = retitled(by, first, 9)
+    third = retitled(by, first, 10)
+    for size in (1, 100):
+        monkeypatch.setattr(batch_work, "GROUPS", size)
+        row = worked(started())
+        assert told(row).groups == {"revoked": 6}
+        order = [body["group"] for body in bodies("COMPENSATE")[-6:]]
+        turns = [order.index(str(group.pk)) for group in (third, second, first)]
+        assert turns == sorted(turns)
+        worked(steer(batch.restore, row), now=later(hours=4))
+        assert not Effect.objects.filter(state="revoked").exists()
+
+
+def test_a_turn_is_put_off_while_what_builds_on_it_waits_in_the_same_batch(monkeypatch):
+    """Clocks of two servers disagree: what was written later says that it landed earlier."""
+    monkeypatch.setattr(batch_work, "GROUPS", 1)
+    by = planner()
+    first = note(by, 30)
+    second = retitled(by, first, 2)
+    row = worked(started())
+    assert told(row).groups == {"revoked": 2}
+    assert [item.group for item in batches.items(row)] == [second, first]
+
+
+def test_what_is_built_on_from_outside_is_left_unless_it_is_meant():
+    by = planner()
+    project = factories.project(by, tasks=0).effects.get().object_id
+    factories.run(by, "task.create", {"project": project, "title": "x"}, now=later(seconds=2), conversation="c2")
+    row = worked(started())
+    assert fates(row) == ["skipped"]
+    [item] = batches.items(row, "skipped")
+    assert item.refusal == "depended-on"
+    assert batches.preview(scope=C1, by=person("alice"), now=START).built_on_outside == 1
+    assert fates(worked(started(leave_later=True))) == ["revoked"]
+
+
+@pytest.mark.both
+def test_what_lands_while_it_runs_is_named_and_no_part_of_it():
+    by, alice = planner(), person("alice")
+    notes(by, 2)
+    waiting = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 3}).group
+    row = started()
+    late = note(by, 9)
+    note(by, 10, conversation="c2")
+    land(group=waiting.pk, effects=[], by=by, now=START)
+    worked(row)
+    assert row.groups == 3
+    assert list(batches.landed_since(row, by=alice)) == [late]
+    assert not Effect.objects.get(group=late).revocation
+    assert list(batches.landed_since(row, by=person("bob"))) == []
+
+
+def test_what_has_not_landed_is_said_so_and_tried_again():
+    by = planner()
+    failed = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 1}).group
+    fail(group=failed.pk, reason="timeout", by=by, now=later(seconds=1))
+    group = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 2}).group
+    row = worked(started())
+    assert {item.group: item.refusal for item in batches.items(row)} == {
+        failed: "nothing-written",
+        group: "in-flight",
+    }
+    assert (told(row).groups, told(row).failed) == ({"skipped": 2}, 1)
+    land(group=group.pk, effects=[factories.contact("c")], by=by, now=later(hours=3))
+    worked(steer(batch.retry, row))
+    assert told(row).groups == {"not revocable": 1, "skipped": 1}
+
+
+def test_an_edit_since_is_left_and_its_neighbours_go():
+    groups = notes(planner(), 2)
+    Note.objects.filter(pk=groups[0].effects.get().object_id).update(body="by hand")
+    seen = batches.preview(scope=C1, by=person("alice"), now=START)
+    assert (seen.edited, seen.by_class["here"], seen.groups) == (1, 2, 2)
+    row = worked(started())
+    assert fates(row) == ["revoked", "skipped"]
+    assert batches.items(row, "skipped").get().refusal == "edited-since"
+
+
+def test_a_stopped_batch_goes_on_where_it_was(monkeypatch):
+    monkeypatch.setattr(batch_work, "GROUPS", 2)
+    notes(planner(), 5)
+    row = started()
+    assert batch_work.chunk(row.pk, 2, by=person("admin"), now=later(hours=2)) == 2
+    with pytest.raises(BatchAtWorkError):
+        steer(batch.restore, row)
+    for verb in (batch.stop, batch.stop):
+        assert steer(verb, row, reason="wait").state == "stopped"
+    assert (worked(row).why, told(row).waiting, told(row).done) == ("wait", 3, 2)
+    assert [body["data"]["waiting"] for body in bodies("batch_stopped")] == [3]
+    for verb in (batch.resume, batch.resume):
+        assert steer(verb, row).state == "working"
+    worked(row)
+    assert (told(row).groups, row.state, row.why) == ({"revoked": 5}, "finished", "")
+    assert steer(batch.stop, row).state == "finished"
+    assert [len(bodies(f"batch_{name}")) for name in ("started", "stopped", "resumed", "finished")] == [1, 1, 1, 1]
+    assert len(bodies("COMPENSATE")) == 5
+
+
+def test_only_whoever_asked_and_admins_steer_a_batch():
+    notes(planner(), 1)
+    row = started()
+    for verb in (batch.stop, batch.resume, batch.retry, batch.restore):
+        for who in (person("bob"), person("auditor")):
+            with pytest.raises(NotFoundError):
+                steer(verb, row, by=who)
+        with pytest.raises(ForPersonsOnlyError):
+            steer(verb, row, by=planner())
+    assert steer(batch.stop, row, by=person("admin")).state == "stopped"
+    assert steer(batch.resume, row, by=person("admin")).state == "working"
+    assert list(batches.visible(person("bob"))) == []
+    assert list(batches.visible(person("admin"))) == list(batches.visible(person("alice"))) == [row]
+
+
+@pytest.mark.both
+def test_an_admin_takes_back_what_is_of_several_people_with_a_typed_reason():
+    notes(planner("alice"), 2)
+    notes(planner("bob"), 1, start=5)
+    admin, run = person("admin"), Scope(agent="planner")
+    assert batches.preview(scope=run, by=admin, now=START).owners == 2
+    assert batches.preview(scope=run, by=admin, now=START).needs_reason
+    assert batches.preview(scope=run, by=person("alice"), now=START).groups == 2
+    with pytest.raises(ReasonRequiredError):
+        started(run, by=admin)
+    assert not Batch.objects.exists()
+    row = worked(started(run, by=admin, reason="went wrong for an hour"))
+    assert (told(row).groups, row.authority) == ({"revoked": 3}, "admin")
+    assert set(Revocation.objects.values_list("authority", "reason")) == {("admin", "went wrong for an hour")}
+    assert fates(worked(started(run, by=person("bob")))) == ["revoked"]
+    with pytest.raises(ReasonRequiredError):
+        steer(batch.restore, row, by=admin)
+    assert batches.preview(scope=Scope(agent="planner", owner="bob"), by=admin, now=START).groups == 1
+
+
+def test_whoever_asked_and_may_not_any_more_ends_it(monkeypatch):
+    monkeypatch.setattr(batch_work, "GROUPS", 1)
+    notes(planner(), 3)
+    admin = person("admin")
+    row = started(by=admin, reason="cleaning up")
+    batch_work.chunk(row.pk, 1, by=admin, now=later(hours=2))
+    admin.user.takeback_roles.all().delete()
+    assert worked(row).state == "stopped"
+    assert row.why == "It was asked for as an admin; whoever asked is not that any more."
+    assert told(row).groups == {"revoked": 1, "not attempted": 2}
+    [stopped] = bodies("batch_stopped")
+    assert (stopped["actor"]["name"], stopped["data"]["reason"]) == ("worker", row.why)
+    own, alice = started(), factories.user("alice")
+    alice.is_active = False
+    alice.save()
+    assert worked(own).why == "The account of whoever asked for this is closed."
+    assert told(own).waiting == 3
+
+
+def test_an_agent_takes_back_what_it_did_within_its_cap(settings):
+    settings.AGENT_REVOKES_PER_HOUR = 2
+    by = planner()
+    notes(by, 3)
+    notes(planner("bob"), 1, start=5)
+    reader = planner(scopes=["read"])
+    with pytest.raises(ScopeMissingError):
+        started(by=reader)
+    other = planner(agent="other")
+    with pytest.raises(NothingSelectedError):
+        started(by=other)
+    row = worked(started(by=by))
+    assert told(row).groups == {"revoked": 2, "skipped": 1}
+    assert batches.items(row, "skipped").get().refusal == "revoke-cap"
+    assert (told(row).failed, row.authority, row.user) == (1, "agent", by.user)
+    assert list(batches.visible(other)) == []
+    assert worked(steer(batch.retry, row)).state == "finished"  # within the hour the cap still holds
+    assert told(row).groups == {"revoked": 2, "skipped": 1}
+    by.token.withdrawn_at, by.token.withdrawn_by = later(hours=4), "user:alice"
+    by.token.save()
+    row = worked(steer(batch.retry, row), now=later(hours=5))
+    assert (row.state, row.why.split(" of ")[0]) == ("stopped", "The token")
+    assert told(worked(started())).groups == {"revoked": 3}  # a person goes on from there
+
+
+def test_a_key_starts_one_batch_and_a_changed_selection_is_seen():
+    by = planner()
+    notes(by, 2)
+    shown = batches.preview(scope=C1, by=person("alice"), now=START)
+    note(by, 8)
+    with pytest.raises(SelectionChangedError):
+        started(seen=shown.seen)
+    shown = batches.preview(scope=C1, by=person("alice"), now=START)
+    row = started(seen=shown.seen, key="k", fingerprint="f")
+    assert (shown.groups, shown.effects) == (row.groups, row.effects)
+    assert started(key="k", fingerprint="f") == row
+    with pytest.raises(BatchKeyReusedError):
+        started(key="k", fingerprint="g")
+    assert Batch.objects.count() == len(bodies("batch_started")) == 1
+    assert started(by=by, key="k", fingerprint="f") != row  # another's key reads as unused
+
+
+@pytest.mark.both
+def test_a_scope_narrows_by_all_its_members():
+    by = planner()
+    first = note(by, 1, run="r1")
+    second = note(by, 2, run="r2", execution="e1")
+    alice = person("alice")
+
+    def chosen(**scope):
+        scope = Scope(**scope)
+        assert Scope.from_json(scope.as_json()) == scope
+        assert scope.words()
+        return list(scope.groups_for(alice).order_by("pk"))
+
+    assert chosen(conversation="c1") == chosen(tool="note.create") == chosen(agent="planner") == [first, second]
+    assert chosen(run="r1") == chosen(until=later(seconds=2)) == chosen(groups=(first.pk, first.pk)) == [first]
+    assert chosen(execution="e1") == chosen(since=later(seconds=2), conversation="c1") == [second]
+    assert chosen(owner="bob", conversation="c1") == []
+    with pytest.raises(EmptyScopeError):
+        Scope()
+    with pytest.raises(NotFoundError):
+        Scope(groups=(first.pk,)).groups_for(person("bob"))
+    with pytest.raises(NothingSelectedError, match="conversation “⟨U\\+202E⟩x”"):
+        started(Scope(conversation="\u202ex"))
+
+
+def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkeypatch):
+    groups = notes(planner(), 5)
+    revoke = batch_work.revoke
+
+    def unforeseen(**asked):
+        if groups[2].pk in asked["groups"]:
+            raise KeyError("secret")
+        return revoke(**asked)
+
+    monkeypatch.setattr(batch_work, "revoke", unforeseen)
+    row = worked(started())
+    assert fates(row) == ["revoked", "revoked", "failed", "revoked", "revoked"]
+    assert batches.items(row, "failed").get().detail == "Nothing was changed: KeyError."
+    assert [body["group"] for body in bodies("revoke_refused")] == [str(groups[2].pk)]
+    assert told(row).failed == 1
