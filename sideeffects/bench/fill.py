@@ -33,13 +33,13 @@ def action(tool: str, arguments: dict[str, Any], *, by: Actor, now: datetime) ->
     return group
 
 
-def copies(of: Group, count: int) -> list[UUID]:
+def copies(of: Group, count: int, *, conversation: str) -> list[UUID]:
     """Copy an action that created local objects, with these and their versions; returns the new groups in order."""
     effects = list(Effect.objects.filter(group=of).order_by("position"))
     groups, members, declarations = _Keys(Group, 1), _Keys(Effect, len(effects)), _Keys(Declaration, 1)
     group = groups.of(0)
     with transaction.atomic():
-        _copy(of, count, {"id": group, "key": f"CAST({group} AS varchar)"})
+        _copy(of, count, {"id": group, "key": f"CAST({group} AS varchar)", "conversation": f"'{conversation}'"})
         for type_ in {effect.type for effect in effects}:
             same = [effect for effect in effects if effect.type == type_]
             adapter = adapter_for(type_)
