@@ -37,11 +37,17 @@ class Heads:
         if frontier.root != head.root:
             return self._other(head.size, "the checkpoint held")
         walk.begin(head.size, chain.from_hex(value), frontier)
-        self.agreed = head.size
-        self.held = [one for one in self.held if one.size > head.size or one.root != head.root]
-        self._kept = _Ahead(_checkpoints(self.log, head.size))
-        self._tiles = _Ahead(_tiles(self.log, head.size // merkle.WIDTH))
+        other = [one for one in self.held if one.size == head.size and one.root != head.root]
+        self.go_on(head.size)
+        self.held, self.agreed = other + self.held, head.size
         return None
+
+    def go_on(self, size: int) -> None:
+        """Look at nothing that was looked at when the tree had this size."""
+        self.agreed = max((head.size for head in self.held if head.size <= size), default=0)
+        self.held = [head for head in self.held if head.size > size]
+        self._kept = _Ahead(_checkpoints(self.log, size))
+        self._tiles = _Ahead(_tiles(self.log, size // merkle.WIDTH))
 
     def next_size(self, size: int) -> int:
         """Return the next size at which there is a head, or a tile that is full."""

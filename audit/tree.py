@@ -6,15 +6,23 @@ from django.db import connection
 from django.db.models import Max
 
 from audit import chain, merkle
-from audit.merkle import HEIGHT, WIDTH
+from audit.merkle import HEIGHT, SIZE, WIDTH
 from audit.models import Seal, Tile
 
 GO = 16  # tiles of one level in one go: more than a go of the sealer fills, so that a tree that lags catches up
-_LEAVES = (
-    "SELECT CAST(%s AS integer), p.seq, r.leaf_hash FROM audit_seal p JOIN audit_record r ON r.id = p.record_id"
-    " WHERE p.log = %s AND p.seq >= %s AND p.seq < %s"
+# One tile as one row: how many hashes, the number of the last, and all of them as one text.
+_TILE = (
+    "SELECT CAST(%s AS integer), CAST(%s AS bigint), count(*), max(t.number), {joined}(t.hash, '') FROM ({hashes}) t"
 )
-_ROOTS = "SELECT level, number, root FROM audit_tile WHERE level = %s AND log = %s AND number >= %s AND number < %s"
+_LEAVES = (
+    "SELECT p.seq AS number, r.leaf_hash AS hash FROM audit_seal p JOIN audit_record r ON r.id = p.record_id"
+    " WHERE p.log = %s AND p.seq >= %s AND p.seq < %s ORDER BY p.seq"
+)
+_ROOTS = (
+    "SELECT number, root AS hash FROM audit_tile"
+    " WHERE level = {level} AND log = %s AND number >= %s AND number < %s ORDER BY number"
+)
+_JOINED = {"sqlite": "group_concat", "postgresql": "string_agg"}
 
 
 def extend(log: str, size: int) -> None:
@@ -69,13 +77,20 @@ def _around(log: str, size: int, places: Collection[int]) -> dict[tuple[int, int
         for level in range(size.bit_length() // HEIGHT + 1)
         for place in (*places, size)
     }
-    query = " UNION ALL ".join(_ROOTS if level else _LEAVES for level, _ in held)
-    values = [(level, log, first, min(first + WIDTH, size >> level * HEIGHT)) for level, first in held]
+    parts = (_LEAVES if level == 0 else _ROOTS.format(level=level) for level, _ in held)
+    query = " UNION ALL ".join(_TILE.format(joined=_JOINED[connection.vendor], hashes=part) for part in parts)
     with connection.cursor() as cursor:
-        cursor.execute(query, [value for one in values for value in one])
-        found = sorted(cursor.fetchall())
-    for level, number, text in found:
-        tile = held[level, number // WIDTH * WIDTH]
-        if number % WIDTH == len(tile):  # where one is missing, those after it are too
-            tile.append(chain.from_hex(text))
+        cursor.execute(
+            query,
+            [
+                value
+                for level, first in held
+                for value in (level, first, log, first, min(first + WIDTH, size >> level * HEIGHT))
+            ],
+        )
+        found = cursor.fetchall()
+    for level, first, count, last, text in found:
+        hashes = chain.from_hex(text or "")
+        if last == first + count - 1 and len(hashes) == count * SIZE:  # else each is read by itself, as far as they go
+            held[level, first] = [hashes[at : at + SIZE] for at in range(0, len(hashes), SIZE)]
     return held

@@ -1,7 +1,7 @@
 """Is the log what was written? Streams in constant memory, at one size, while writers write."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Count, Max, Min, QuerySet
 
-from audit import faults, log
+from audit import faults, log, merkle
 from audit.events import Party
 from audit.faults import Fault
 from audit.heads import Heads
@@ -21,6 +21,15 @@ from audit.snapshot import snapshot, text_as_stored
 from audit.walk import ROWS, OutOfTimeError, Walk, rows_of
 
 VERIFIED, CONSISTENT, BROKEN, CANNOT_TELL = "verified", "consistent", "broken", "cannot tell"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a verify came before its time was over: enough for another to go on from there."""
+
+    checked: int
+    head: str
+    peaks: tuple[str, ...]  # of the tree above what was checked
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class Verdict:
     unsealed: int  # records that have no place yet; nothing binds them
     oldest_unsealed_at: datetime | None
     fault: Fault | None = None
+    reached: Reached | None = None  # where the time was over
 
     @property
     def unprotected(self) -> int:
@@ -52,6 +62,7 @@ def verify(
     incremental: bool = False,
     seconds: float | None = None,
     processes: int = 1,
+    reached: Reached | None = None,
 ) -> Verdict:
     """Check every record against its bytes, place, chain, tree, lookup columns and subjects, and checkpoints.
 
@@ -59,11 +70,12 @@ def verify(
     says that it agrees with itself, no more: whoever owns the database can write a new one. `broken` names the first
     fault. With `incremental`, records that the smallest checkpoint held covers are not read again: that the log begins
     with them is proven by their root. With `seconds`, a log that takes longer is answered `cannot tell`, with how far
-    it got. With `processes`, several read at once: for a command, since a server's threads cannot be divided. No sealed
-    record, and none that should be there: `cannot tell`.
+    it got, from where another goes on with `reached`, given the same `held`. With `processes`, several read at once:
+    for a command, since a server's threads cannot be divided. No sealed record, and none that should be there:
+    `cannot tell`.
     """
     log = settings.AUDIT_LOG if name is None else name
-    look = partial(_look, log, held, seconds, incremental=incremental, processes=processes)
+    look = partial(_look, log, held, seconds, incremental=incremental, processes=processes, reached=reached)
     with snapshot():
         try:
             return look()
@@ -74,15 +86,17 @@ def verify(
                 return look()
 
 
-def _look(log: str, held: Held | None, seconds: float | None, *, incremental: bool, processes: int) -> Verdict:
+def _look(
+    log: str, held: Held | None, seconds: float | None, *, incremental: bool, processes: int, reached: Reached | None
+) -> Verdict:
     looked = _Look(log, held, seconds=seconds)
-    looked.processes = processes
+    looked.processes, looked.reached = processes, reached
     looked.count(whole=not incremental)
     try:
         fault = looked.first_fault(incremental=incremental)
         verdict = BROKEN if fault else _good(looked.size, held)
     except OutOfTimeError:
-        fault, verdict = None, CANNOT_TELL
+        return replace(looked.verdict(CANNOT_TELL, None), reached=looked.here())
     return looked.verdict(verdict, fault)
 
 
@@ -92,9 +106,11 @@ def _good(size: int, held: Held | None) -> str:
     return VERIFIED if held else CONSISTENT
 
 
-def verify_for(*, by: Party, now: datetime, seconds: float, held: Held | None = None) -> Verdict:
+def verify_for(
+    *, by: Party, now: datetime, seconds: float, held: Held | None = None, reached: Reached | None = None
+) -> Verdict:
     """Verify this deployment's log for someone who asked, and record that they did and what came of it."""
-    verdict = verify(held=held, seconds=seconds)
+    verdict = verify(held=held, seconds=seconds, reached=reached)
     fault = verdict.fault
     data = {
         "verdict": verdict.verdict,
@@ -115,6 +131,7 @@ class _Look:
         self.log, self.held, self.since, self.processes = log, held, 0, 1
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.walk = Walk(log, self.deadline)
+        self.reached: Reached | None = None
 
     def count(self, *, whole: bool) -> None:
         """See how much there is; without `whole` at no cost that grows with the log."""
@@ -134,9 +151,21 @@ class _Look:
             if fault := heads.resume(self.walk, self.held.checked):
                 return fault
             self.since = self.walk.checked
+        if self.reached:
+            self._go_on(heads, self.reached)
         early = together(self.walk, heads, self.size, self.processes) if self.processes > 1 else None
         fault = early or self.walk.first_fault(heads) or self._of_the_end() or heads.of_the_end(self.walk.checked)
         return fault or self._of_unsealed() or (None if incremental else self._of_the_rest())
+
+    def _go_on(self, heads: Heads, reached: Reached) -> None:
+        frontier = merkle.Frontier(reached.checked, map(bytes.fromhex, reached.peaks))
+        self.walk.begin(reached.checked, bytes.fromhex(reached.head), frontier)
+        heads.go_on(reached.checked)
+
+    def here(self) -> Reached:
+        """Return how far it has come."""
+        walk = self.walk
+        return Reached(walk.checked, walk.value.hex(), tuple(peak.hex() for peak in walk.frontier.peaks))
 
     def verdict(self, verdict: str, fault: Fault | None) -> Verdict:
         """Return what was found out."""

@@ -1,5 +1,7 @@
 """How does an auditor look into the log in a browser?"""
 
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -7,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
-from audit import filters, presenters, queries
+from audit import filters, goes, presenters, queries
 from audit.events import CATALOGUE
 from audit.held import hold_pasted
 from audit.verify import verify_for
@@ -51,12 +53,24 @@ def verify(request: HttpRequest) -> HttpResponse:
     """Have the log verified, on asking only: it takes a while."""
     context = {"numbers": queries.numbers(), "seconds": VERIFY_SECONDS, "sent": request.POST}
     if request.method == "POST":
-        now = timezone.now()  # noqa: TID251  (a view is a face)
-        by = request.actor.party  # type: ignore[attr-defined]  # (config.access sets who asks)
-        held = hold_pasted(request.POST.get("checkpoint", ""), request.POST.get("key", ""))
-        verdict = verify_for(by=by, now=now, seconds=VERIFY_SECONDS, held=held)
-        context |= {"verdict": verdict, "words": presenters.verdict_words(verdict, now), "at": now}
+        context |= _verified(request, now=timezone.now())  # noqa: TID251  (a view is a face)
     return render(request, "audit/verify.html", context)
+
+
+def _verified(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
+    """Go on where the go before stopped, or begin; return what is known then."""
+    by = request.actor.party  # type: ignore[attr-defined]  # (config.access sets who asks)
+    sent = {name: request.POST.get(name, "") for name in ("checkpoint", "key", "reached")}
+    held = hold_pasted(sent["checkpoint"], sent["key"])
+    going = goes.going(sent, now=now)
+    verdict = verify_for(by=by, now=now, seconds=VERIFY_SECONDS, held=held, reached=going.reached)
+    return {
+        "verdict": verdict,
+        "words": presenters.verdict_words(verdict, now),
+        "at": now,
+        "began_at": going.began_at if going.reached else None,
+        "onward": goes.onward(verdict, sent, began_at=going.began_at),
+    }
 
 
 @require_GET

@@ -116,8 +116,6 @@ class Sheet(Asking):
     @property
     def aloud(self) -> str:
         """Return what is told aloud while it works: in tenths, often enough."""
-        if not self.is_working:
-            return self.state_words.render(_)
         percent = self.totals.done * 10 // max(self.batch.groups, 1) * 10
         return _("{percent} % of the actions are attempted").format(percent=percent)
 

@@ -139,9 +139,9 @@ def _peak(place: Place, conversation: str) -> float:
     told = fork.SimpleQueue()
     process = fork.Process(target=_work_and_tell, args=(place, conversation, told))
     process.start()
-    found = float(told.get())
     process.join()
-    return found
+    assert process.exitcode == 0
+    return float(told.get())
 
 
 def _work_and_tell(place: Place, conversation: str, told: Any) -> None:

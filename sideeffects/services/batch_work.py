@@ -30,7 +30,7 @@ from sideeffects.transitions import EffectState, Outcome
 logger = logging.getLogger(__name__)
 
 GROUPS, MEMBERS = 100, 1_000  # at most in one chunk: a person who stops a batch waits for one
-RESTORED = 20  # groups brought back in one chunk: each costs statements of its own
+RESTORED = 50  # groups brought back in one chunk: what something stands in the way of costs statements of its own
 
 
 class BatchVoidError(Exception):

@@ -10,7 +10,7 @@ from sideeffects.targets import local, returning
 from sideeffects.targets.returning import Clash
 from sideeffects.transitions import EffectState, Operation
 
-__all__ = ["Clash", "RestoreClashError", "before", "of"]
+__all__ = ["Clash", "RestoreClashError", "among", "before", "of"]
 
 
 class RestoreClashError(Exception):
@@ -32,12 +32,18 @@ def before(group: Group) -> list[Clash]:
 
 def of(removed: Sequence[Effect], *, owner: Any, lock: bool = False) -> list[Clash]:
     """Return what stands in the way of bringing back these effects of one group, in their order."""
+    return among([(removed, owner)], lock=lock)
+
+
+def among(groups: Sequence[tuple[Sequence[Effect], Any]], *, lock: bool = False) -> list[Clash]:
+    """Return what stands in the way of bringing back these effects together, each group's with its owner."""
     pieces = [
         returning.Returning(
             piece := revoked_piece(effect, owner),
             deleted=effect.operation == Operation.CREATE,
             version=piece.expected,
         )
+        for removed, owner in groups
         for effect in removed
         if effect.state == EffectState.REVOKED
     ]

@@ -1,12 +1,14 @@
 """Restore what the newest standing revocation of a group took back: exactly those rows, as they were before it."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
 
 from audit import log
 from sideeffects import policies, queries
@@ -57,6 +59,14 @@ class _Decided:
         ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Terms:
+    by: Actor
+    now: datetime
+    reason: str
+    batch: UUID | None
+
+
 def restore(
     *, groups: Sequence[UUID], by: Actor, now: datetime, reason: str, batch: UUID | None = None
 ) -> list[Result]:
@@ -64,20 +74,24 @@ def restore(
 
     What was removed comes back, what was put back is changed again, what was undeleted is deleted again. A group that
     is restored already is answered as it is. What had been deleted before that revocation stays deleted (T1); ids are
-    the old ones (T3). Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError,
-    NothingInTrashError, PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored).
-    Writes `restored`, or `restore_refused` after the rollback.
+    the old ones (T3). Those of a list in whose way nothing stands come back set-wise, the others one by one in its
+    order. Refusals: NotFoundError, ReadOnlyError, ForPersonsOnlyError, ReasonRequiredError, NothingInTrashError,
+    PurgedError, RestoreClashError (T2) and MembersFailedError (nothing half restored). Writes `restored`, or
+    `restore_refused` after the rollback.
     """
-    results = []
-    for key in dict.fromkeys(groups):
-        try:
-            results.append(
-                Result(key, retried(partial(_restored, key, by=by, now=now, reason=reason.strip(), batch=batch)))
-            )
-        except REFUSALS as error:
-            results.append(Result(key, refusal=_explained(key, error)))
-    refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=reason.strip())
+    terms = _Terms(by=by, now=now, reason=reason.strip(), batch=batch)
+    keys = list(dict.fromkeys(groups))
+    done = retried(partial(_together, keys, terms)) if len(keys) > 1 else {}
+    results = [done.get(key) or _alone(key, terms) for key in keys]
+    refuse.log_refusals(results, action="restore_refused", by=by, now=now, reason=terms.reason)
     return results
+
+
+def _alone(key: UUID, terms: _Terms) -> Result:
+    try:
+        return Result(key, retried(partial(_restored, key, terms)))
+    except REFUSALS as error:
+        return Result(key, refusal=_explained(key, error))
 
 
 def _explained(key: UUID, error: Exception) -> Exception:
@@ -89,86 +103,146 @@ def _explained(key: UUID, error: Exception) -> Exception:
     return clashes.RestoreClashError(group, found) if found else error
 
 
-def _restored(key: UUID, *, by: Actor, now: datetime, reason: str, batch: UUID | None) -> Answer:
+def _restored(key: UUID, terms: _Terms) -> Answer:
     with transaction.atomic():
-        return _restore(key, by=by, now=now, reason=reason, batch=batch)
+        [decided] = _decide([key], terms)
+        if isinstance(decided, Exception):
+            raise decided
+        if not decided.removed:
+            return _answer(decided, already=True)
+        if found := clashes.of(decided.removed, owner=decided.group.owner, lock=True):
+            raise clashes.RestoreClashError(decided.group, found)
+        [answer] = _give_back([decided], terms)
+        return answer
 
 
-def _restore(key: UUID, *, by: Actor, now: datetime, reason: str, batch: UUID | None) -> Answer:
-    decided = _decide(key, by=by, reason=reason)
-    removed = decided.removed
-    if not removed:
-        return _answer(decided, already=True)
-    if found := clashes.of(removed, owner=decided.group.owner, lock=True):
-        raise clashes.RestoreClashError(decided.group, found)
-    pieces = [revoked_piece(effect, decided.group.owner) for effect in removed]
+def _together(keys: Sequence[UUID], terms: _Terms) -> dict[UUID, Result]:
+    """Bring back at once what no other of them touches and nothing stands in the way of; nothing where a row fails."""
+    try:
+        with transaction.atomic():
+            found = [one for one in _decide(keys, terms) if isinstance(one, _Decided) and one.removed]
+            ready = _unhindered(_apart(found))
+            answers = _give_back(ready, terms) if ready else []
+    except local.MembersFailedError:
+        return {}
+    return {answer.group.pk: Result(answer.group.pk, answer) for answer in answers}
+
+
+def _apart(decided: Sequence[_Decided]) -> list[_Decided]:
+    """Return those of which no object is another's too: the order in which such come back decides."""
+    held = Counter((effect.type, effect.object_id) for one in decided for effect in one.removed)
+    return [one for one in decided if all(held[effect.type, effect.object_id] == 1 for effect in one.removed)]
+
+
+def _unhindered(decided: Sequence[_Decided]) -> list[_Decided]:
+    """Return those in whose way nothing stands; whatever hangs under one that stays is looked at once more."""
+    ready = list(decided)
+    while ready:
+        found = clashes.among([(one.removed, one.group.owner) for one in ready], lock=True)
+        hindered = {(clash.type, clash.id) for clash in found}
+        if not hindered:
+            break
+        ready = [one for one in ready if not any((row.type, row.object_id) in hindered for row in one.removed)]
+    return ready
+
+
+def _give_back(decided: Sequence[_Decided], terms: _Terms) -> list[Answer]:
+    by, now = str(terms.by.party), terms.now
+    removed = {one.group.pk: one.removed for one in decided}
+    pieces = [revoked_piece(effect, one.group.owner) for one in decided for effect in removed[one.group.pk]]
     rows = local.Rows(pieces, locked=True)
     rows.read(pieces)
-    rows.give_back(pieces, by=str(by.party), now=now)
-    for effect in removed:
+    rows.give_back(pieces, by=by, now=now)
+    every = [effect for effects in removed.values() for effect in effects]
+    for effect in every:
         effect.state = effect_after(EffectState(effect.state), "restore")
         effect.state_at = effect.restored_at = now
-        effect.restored_by, effect.revocation, effect.purge_at = str(by.party), None, None
+        effect.restored_by, effect.revocation, effect.purge_at = by, None, None
         effect.version_undone = effect.version_over = ""
-    Effect.objects.filter(pk__in=[effect.pk for effect in removed]).update(
+    Effect.objects.filter(pk__in=[effect.pk for effect in every]).update(
         state=EffectState.ACTIVE,
         state_at=now,
         restored_at=now,
-        restored_by=str(by.party),
+        restored_by=by,
         revocation=None,
         purge_at=None,
         version_undone="",
         version_over="",
     )
-    decided.revocation.restored_at, decided.revocation.restored_by = now, str(by.party)
-    decided.revocation.save(update_fields=["restored_at", "restored_by"])
-    answer = _answer(decided)
-    [answer.record] = log.append([_entry(decided, answer, removed, by=by, reason=reason, batch=batch)], now=now)
-    return answer
+    undone = [one.revocation.pk for one in decided]
+    Revocation.objects.filter(pk__in=undone).update(restored_at=now, restored_by=by)
+    answers = [_answer(one) for one in decided]
+    entries = [_entry(one, answer, removed[one.group.pk], terms) for one, answer in zip(decided, answers, strict=True)]
+    for answer, record in zip(answers, log.append(entries, now=now), strict=True):
+        answer.record = record
+    return answers
 
 
 def _answer(decided: _Decided, *, already: bool = False) -> Answer:
     return Answer(decided.group, as_they_stand(decided.members), decided.conflict_open, already=already)
 
 
-def _decide(key: UUID, *, by: Actor, reason: str) -> _Decided:
-    """Lock the group and decide; raises the refusal."""
+def _decide(keys: Sequence[UUID], terms: _Terms) -> list[_Decided | Exception]:
+    """Lock the groups and decide about each: what would come back, or the refusal."""
     locked = Group.objects.select_for_update(of=("self",)).select_related("owner", "tool_version")
-    group = locked.filter(pk=key).first()
+    rows = {row.pk: row for row in locked.filter(pk__in=keys).order_by("pk")}
+    members, conflicts = queries.members_of(list(rows)), queries.open_conflicts(rows)
+    undoing = _undoing(list(rows))
+    decided: list[_Decided | Exception] = []
+    for key in keys:
+        try:
+            decided.append(_decided(key, rows, members.get(key, []), undoing.get(key), key in conflicts, terms))
+        except REFUSALS as error:
+            decided.append(error)
+    return decided
+
+
+def _undoing(groups: Sequence[UUID]) -> dict[UUID, Revocation]:
+    """Return by group the newest revocation of which something is not given back, else the newest that was."""
+    lying = Exists(Effect.objects.filter(revocation=OuterRef("pk"), state=EffectState.REVOKED))
+    asked = Revocation.objects.filter(group__in=groups).annotate(lying=lying)
+    known = asked.filter(Q(lying=True) | Q(restored_at__isnull=False)).order_by("lying", "pk")
+    return {row.group_id: row for row in known}
+
+
+def _decided(
+    key: UUID,
+    rows: Mapping[UUID, Group],
+    members: Sequence[Effect],
+    revocation: Revocation | None,
+    conflict_open: bool,  # noqa: FBT001  (private, and called in one place)
+    terms: _Terms,
+) -> _Decided:
+    group = rows.get(key)
     if group is None:
         raise policies.NotFoundError("group", str(key))
-    authority = policies.check_may_restore(by, group, reason=reason)
-    members = queries.members_of([group])[group.pk]
-    revocation = group.revocations.filter(removed__state=EffectState.REVOKED).order_by("-pk").first()
+    authority = policies.check_may_restore(terms.by, group, reason=terms.reason)
+    lies = revocation is not None and revocation.lying  # type: ignore[attr-defined]  # (`_undoing` annotates it)
     purged = [effect for effect in members if effect.state == EffectState.PURGED]
-    if lost := [effect for effect in purged if revocation is None or effect.revocation_id == revocation.pk]:
+    newest = revocation.pk if revocation is not None and lies else None
+    if lost := [effect for effect in purged if newest is None or effect.revocation_id == newest]:
         raise PurgedError(group, lost)
-    revocation = revocation or group.revocations.exclude(restored_at=None).order_by("-pk").first()
     if revocation is None:
         raise NothingInTrashError(group)
-    return _Decided(group, members, revocation, authority, bool(queries.open_conflicts([group.pk])))
+    return _Decided(group, members, revocation, authority, conflict_open)
 
 
-def _entry(
-    decided: _Decided, answer: Answer, removed: Sequence[Effect], *, by: Actor, reason: str, batch: UUID | None
-) -> log.Entry:
+def _entry(decided: _Decided, answer: Answer, removed: Sequence[Effect], terms: _Terms) -> log.Entry:
     group, principal = decided.group, decided.members[0]
+    found_by = [("batch", str(terms.batch))] if terms.batch else []
     return log.Entry(
         action="restored",
         target=(principal.type, principal.object_id),
-        actor=by.party,
+        actor=terms.by.party,
         owner=party_of(group.owner),
         group=str(group.pk),
         outcome=Outcome.RESTORED.value,
-        subjects=[
-            *((effect.type, effect.object_id) for effect in removed),
-            *([("batch", str(batch))] if batch else []),
-        ],
+        subjects=[*((effect.type, effect.object_id) for effect in removed), *found_by],
         data={
             "revocation": str(decided.revocation.pk),
-            "batch": str(batch or ""),
+            "batch": str(terms.batch or ""),
             "authority": decided.authority,
-            "reason": reason,
+            "reason": terms.reason,
             "counts": answer.counts,
             "members": [{"type": effect.type, "id": effect.object_id} for effect in removed],
         },

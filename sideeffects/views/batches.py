@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from sideeffects import batches, batchquestions, batchtables
 from sideeffects.actors import ActorRequest
+from sideeffects.batchbefore import Before
 from sideeffects.batchforms import ItemsForm, ScopeForm, StartForm
 from sideeffects.batchsheets import Askings, Sheet
 from sideeffects.forms import ReasonForm, read
@@ -47,15 +48,14 @@ def _before(request: ActorRequest, scope_form: ScopeForm) -> HttpResponse:
     if form.is_valid():
         row = service.start(by=by, now=now, **form.asked(scope))
         return redirect("batch", batch=row.pk)
-    context = {"scope_form": scope_form, "scope": scope, "question": batchquestions.Before(preview), "form": form}
+    context = {"scope_form": scope_form, "scope": scope, "question": Before(preview), "form": form}
     return render(request, "sideeffects/batch_new.html", context, status=422 if form.errors else 200)
 
 
 def one(request: ActorRequest, batch: UUID) -> HttpResponse:
     """Show one batch: its numbers as of now, what came of each action, and what may be done about it."""
     sheet = _sheet(request, batch)
-    back = batchquestions.came_back(sheet) if sheet.is_restore else batchquestions.back_lines(sheet)
-    context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": back}
+    context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": batchquestions.afterwards(sheet)}
     answer = render(request, "sideeffects/batch.html", context)
     if request.htmx and sheet.standing != request.GET.get("was"):
         answer["HX-Refresh"] = "true"  # it has ended, or was stopped: the whole page says other things now

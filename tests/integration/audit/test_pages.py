@@ -1,6 +1,8 @@
 """What does an auditor see in the browser, and what can a record do to the page?"""
 
 import re
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -9,11 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
-from audit import log
+from audit import checkpoints, log
 from audit.events import CATALOGUE
 from audit.models import Record, Seal
+from audit.verify import verify
 from tests.entries import ALICE, PLANNER, granted, revoked, sealed, write
-from tests.factories import user
+from tests.factories import NOW, user
 
 pytestmark = [pytest.mark.both, pytest.mark.django_db]
 
@@ -157,6 +160,39 @@ def test_a_log_too_long_for_a_request_says_how_far_it_got(auditor, monkeypatch):
     monkeypatch.setattr("audit.views.VERIFY_SECONDS", -1)
     text = auditor.post(reverse("audit-verify")).content.decode()
     assert "the time was over after 0 of 3 records" in text
+    assert "Go on" not in text  # from nowhere
+
+
+def test_a_long_log_is_verified_in_goes_and_each_goes_on_where_the_one_before_stopped(auditor, tampering, monkeypatch):
+    records = sealed(6)
+    kept = checkpoints.sign(now=NOW)
+    assert kept is not None
+    held = {"checkpoint": kept.note, "key": kept.key}
+    clock = SimpleNamespace(monotonic=count().__next__)  # two batches of two records in a go
+    monkeypatch.setattr("audit.walk.ROWS", 2)
+    monkeypatch.setattr("audit.walk.time", clock)
+    monkeypatch.setattr("audit.verify.time", clock)
+    monkeypatch.setattr("audit.views.VERIFY_SECONDS", 2)
+
+    def go(reached="", **sent):
+        response = auditor.post(reverse("audit-verify"), {**held, **sent, "reached": reached})
+        return response.context["verdict"], response.context["onward"], response.content.decode()
+
+    first, onward, text = go()
+    assert (first.verdict, first.checked) == ("cannot tell", 4)
+    assert "Go on" in text
+    assert "several goes" not in text
+    last, none, text = go(onward)
+    assert (last.verdict, last.checked, none) == ("verified", 6, "")
+    assert "several goes" in text
+    assert (last.head, last.root) == (verify().head, verify().root)
+    for other in (onward[:-1], "x"):
+        assert go(other)[0].checked == 4  # nobody else's word: from the start
+    assert go(onward, checkpoint="", key="")[0].checked == 4  # nor what was looked at with another checkpoint
+    with tampering():
+        Record.objects.filter(pk=records[4].pk).update(actor="user:eve")
+    assert go(onward)[0].fault.seq == 4
+    assert Record.objects.filter(action="log_verified").count() == 6
 
 
 def test_the_catalogue_is_open_to_everyone(client):

@@ -1,6 +1,8 @@
 """Is a batch worked newest first, each action once, honestly counted, and restored exactly?"""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sideeffects import batches
 from sideeffects.batches import EmptyScopeError, Scope
@@ -19,7 +21,7 @@ from sideeffects.services.record import Status
 from sideeffects.workspace.models import Note
 from tests import factories
 from tests.batching import START, fates, note, notes, retitled, revoked, started, told, worked
-from tests.external import bodies
+from tests.external import WORKER, bodies
 from tests.factories import later, person, planner
 
 pytestmark = pytest.mark.django_db
@@ -132,6 +134,30 @@ def test_what_builds_on_another_goes_first_within_and_across_chunks(monkeypatch)
         assert turns == sorted(turns)
         worked(steer(batch.restore, row), now=later(hours=4))
         assert not Effect.objects.filter(state="revoked").exists()
+
+
+def test_what_stands_in_the_way_of_one_keeps_only_that_and_what_hangs_under_it():
+    by = planner()
+    notes(by, 2)
+    coded = {"name": "Q3", "code": "Q3", "tasks": []}
+    first, other = [
+        factories.run(by, "project.create", named, now=later(seconds=5)).group for named in (coded, {"name": "Q4"})
+    ]
+    tasks = [
+        factories.run(by, "task.create", {"project": of, "title": "x"}, now=later(seconds=9)).group
+        for of in Effect.objects.filter(group__in=[first, other]).order_by("pk").values_list("object_id", flat=True)
+    ]
+    row = worked(started())
+    assert told(row).groups == {"revoked": 6}
+    factories.run(by, "project.create", coded, now=START, idempotency_key="again", conversation="c2")
+    undoing = worked(steer(batch.restore, row), now=later(hours=4))
+    assert told(undoing).groups == {"restored": 4, "skipped": 2}
+    kept = {item.group: (item.refusal, item.detail) for item in batches.items(undoing, "skipped")}
+    assert kept.keys() == {first, tasks[0]}
+    assert {refusal for refusal, _ in kept.values()} == {"restore-clash"}
+    assert "Q3 is taken" in kept[first][1]
+    assert "which is in the trash: restore that first" in kept[tasks[0]][1]
+    assert told(undoing).failed == told(row).restorable == 2
 
 
 def test_a_turn_is_put_off_while_what_builds_on_it_waits_in_the_same_batch(monkeypatch):
@@ -355,3 +381,27 @@ def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkey
     assert batches.items(row, "failed").get().detail == "Nothing was changed: KeyError."
     assert [body["group"] for body in bodies("revoke_refused")] == [str(groups[2].pk)]
     assert told(row).failed == 1
+
+
+def test_a_chunk_costs_as_many_statements_however_many_actions_it_holds():
+    by = planner()
+    spent = {}
+    for size, conversation in ((5, "few"), (50, "many")):
+        notes(by, size, conversation=conversation)
+        shown = Scope(conversation=conversation)
+        row, alice = started(shown), person("alice")
+        looks = (lambda: told(row), lambda: batches.preview(scope=shown, by=alice, now=START))  # noqa: B023  (used now)
+        chunk = (lambda: batch_work.chunk(row.pk, 100, by=WORKER, now=later(hours=2)),)  # noqa: B023  (likewise)
+        spent[size] = [statements(act) for act in (*looks, *chunk, *looks)]
+        undoing = steer(batch.restore, worked(row))
+        back = lambda: batch_work.chunk(undoing.pk, 100, by=WORKER, now=later(hours=4))  # noqa: B023, E731  (used now)
+        spent[size].append(statements(back))
+        assert told(undoing).groups == {"restored": size}
+    assert spent[5] == spent[50]
+    assert max(spent[5]) < 30
+
+
+def statements(act):
+    with CaptureQueriesContext(connection) as seen:
+        act()
+    return len(seen)
