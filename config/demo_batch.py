@@ -28,6 +28,6 @@ def tell(token: AgentToken, *, now: datetime) -> None:
     sent = record.ToolCall(tool="email.send", arguments=mail, conversation=CONVERSATION, run=RUN)
     message = Declared("message", "msg-20431", Operation.CREATE, "The minutes of the week")
     record.record(call=sent, status=record.Status.LANDED, effects=[message], owner=by.user, by=by, now=now)
-    asked = {"reason": "None of these meetings took place", "via": "click"}
-    batch.start(scope=Scope(run=RUN), by=actors.person(by.user), now=now, **asked)
+    why = "None of these meetings took place"
+    batch.start(scope=Scope(run=RUN), by=actors.person(by.user), now=now, reason=why, via="click")
     batch.work(by=actors.system("demo"), clock=lambda: now)

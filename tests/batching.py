@@ -1,6 +1,6 @@
 """What do the tests of batches share? Notes an agent wrote, a batch of them, its work, and what is told of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -40,8 +40,8 @@ def retitled(by: Actor, group: Group, at: int, **call: Any) -> Group:
 
 def started(scope: Scope | None = None, *, by: Actor | None = None, now: datetime = START, **more: Any) -> Batch:
     """Start a batch, of conversation c1 and by alice unless told otherwise."""
-    asked = {"scope": scope or Scope(conversation="c1"), "by": by or person("alice"), "reason": "", "via": "click"}
-    return batch.start(now=now, **asked | more)
+    asked: dict[str, Any] = {"reason": "", "via": "click", **more}
+    return batch.start(scope=scope or Scope(conversation="c1"), by=by or person("alice"), now=now, **asked)
 
 
 def worked(row: Batch, *, now: datetime = WORK) -> Batch:
@@ -50,6 +50,11 @@ def worked(row: Batch, *, now: datetime = WORK) -> Batch:
     batch.work(by=WORKER, clock=lambda: now + timedelta(milliseconds=next(ticks)))
     row.refresh_from_db()
     return row
+
+
+def steer(verb: Callable[..., Batch], row: Batch, *, by: Actor | None = None, reason: str = "") -> Batch:
+    """Do one thing about a batch two hours after its start, as alice unless told otherwise."""
+    return verb(batch=row.pk, by=by or person("alice"), now=later(hours=3), reason=reason)
 
 
 def told(row: Batch) -> batches.Totals:

@@ -18,6 +18,9 @@ from tests.fakes import serving
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+WAIT = 60_000  # far above what a poll takes, however busy the machine
+
+
 @pytest.fixture
 def done_at_once(settings):
     """Give a target that undoes whatever it is asked for, and says so."""
@@ -69,10 +72,10 @@ def test_preview_run_watch_one_fails_restore_and_what_stays_undone_outside(
     expect(bar).to_have_attribute("value", "0")
     monkeypatch.setattr(batch_work, "GROUPS", number // 3)
     carry_on(chunks=1)
-    expect(bar).to_have_attribute("value", str(number // 3))  # by itself
+    expect(bar).to_have_attribute("value", str(number // 3), timeout=WAIT)  # by itself
     assert looked_at(alice) == []
     carry_on()
-    expect(main).to_contain_text(f"Finished: all {number} attempted")  # the whole page, by itself
+    expect(main).to_contain_text(f"Finished: all {number} attempted", timeout=WAIT)  # the whole page, by itself
     expect(bar).to_have_attribute("value", str(number))
     external.turn()
     alice.get_by_role("link", name="Look again").click()
@@ -89,10 +92,9 @@ def test_preview_run_watch_one_fails_restore_and_what_stays_undone_outside(
     alice.get_by_role("link", name="Restore what it revoked…").click()
     expect(main).to_contain_text(f"{number - 3} actions will be restored")
     expect(main).to_contain_text("2 objects stay undone outside")
-    assert looked_at(alice) == []
     alice.get_by_role("button", name=f"Restore {number - 3} actions").click()
     carry_on()
-    expect(main).to_contain_text(f"{number - 3} actions were restored", timeout=20_000)
+    expect(main).to_contain_text(f"{number - 3} actions were restored", timeout=WAIT)
     expect(main).to_contain_text("2 objects stay undone outside")
     assert looked_at(alice) == []
     assert Project.objects.filter(deleted_at=None).count() == number - 2
@@ -111,7 +113,7 @@ def test_lists_and_questions_are_accessible_and_fit_their_screen(page, sign_in, 
     alice.get_by_role("button", name="Revoke 2 objects").click()
     address = reverse("batch", args=[Batch.objects.get().pk])
     here = ["/batches/", "/batches/new", "/batches/new?conversation=none", "/batches/new?groups=x"]
-    asking = [f"{address}{verb}" for verb in ("stop", "resume", "retry", "restore")]
+    asking = [f"{address}{verb}" for verb in ("stop", "restore")]  # one page asks all four
     for name, addresses in {"alice": [*here, address, *asking], "admin": ["/console/batches/", address]}.items():
         sign_in(factories.user(name, role="admin" if name == "admin" else ""))
         for one in addresses:

@@ -6,21 +6,19 @@ from django.test.utils import CaptureQueriesContext
 
 from sideeffects import batches
 from sideeffects.batches import EmptyScopeError, Scope
-from sideeffects.models import Batch, BatchItem, Effect, Revocation
-from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReasonRequiredError, ScopeMissingError
-from sideeffects.services import batch, batch_work, restore
+from sideeffects.models import BatchItem, Effect
+from sideeffects.policies import NotFoundError
+from sideeffects.services import batch, batch_work, restore, revoke
 from sideeffects.services.batch import (
     BatchAtWorkError,
-    BatchKeyReusedError,
     NothingSelectedError,
     NothingToRestoreError,
-    SelectionChangedError,
 )
 from sideeffects.services.land import fail, land
 from sideeffects.services.record import Status
 from sideeffects.workspace.models import Note
 from tests import factories
-from tests.batching import START, fates, note, notes, retitled, revoked, started, told, worked
+from tests.batching import START, fates, note, notes, retitled, revoked, started, steer, told, worked
 from tests.external import WORKER, bodies
 from tests.factories import later, person, planner
 
@@ -28,8 +26,16 @@ pytestmark = pytest.mark.django_db
 C1 = Scope(conversation="c1")
 
 
-def steer(verb, row, *, by=None, reason=""):
-    return verb(batch=row.pk, by=by or person("alice"), now=later(hours=3), reason=reason)
+def ran(by, tool, arguments, at):
+    group = factories.run(by, tool, arguments, now=later(seconds=at)).group
+    assert group is not None
+    return group
+
+
+def opened(by, number):
+    group = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": number}).group
+    assert group is not None
+    return group
 
 
 def given_away(*groups):
@@ -140,11 +146,9 @@ def test_what_stands_in_the_way_of_one_keeps_only_that_and_what_hangs_under_it()
     by = planner()
     notes(by, 2)
     coded = {"name": "Q3", "code": "Q3", "tasks": []}
-    first, other = [
-        factories.run(by, "project.create", named, now=later(seconds=5)).group for named in (coded, {"name": "Q4"})
-    ]
+    first, other = [ran(by, "project.create", named, 5) for named in (coded, {"name": "Q4"})]
     tasks = [
-        factories.run(by, "task.create", {"project": of, "title": "x"}, now=later(seconds=9)).group
+        ran(by, "task.create", {"project": of, "title": "x"}, 9)
         for of in Effect.objects.filter(group__in=[first, other]).order_by("pk").values_list("object_id", flat=True)
     ]
     row = worked(started())
@@ -187,7 +191,7 @@ def test_what_is_built_on_from_outside_is_left_unless_it_is_meant():
 def test_what_lands_while_it_runs_is_named_and_no_part_of_it():
     by, alice = planner(), person("alice")
     notes(by, 2)
-    waiting = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 3}).group
+    waiting = opened(by, 3)
     row = started()
     late = note(by, 9)
     note(by, 10, conversation="c2")
@@ -201,9 +205,9 @@ def test_what_lands_while_it_runs_is_named_and_no_part_of_it():
 
 def test_what_has_not_landed_is_said_so_and_tried_again():
     by = planner()
-    failed = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 1}).group
+    failed = opened(by, 1)
     fail(group=failed.pk, reason="timeout", by=by, now=later(seconds=1))
-    group = factories.report(by, [], status=Status.IN_FLIGHT, arguments={"n": 2}).group
+    group = opened(by, 2)
     row = worked(started())
     assert {item.group: item.refusal for item in batches.items(row)} == {
         failed: "nothing-written",
@@ -245,102 +249,6 @@ def test_a_stopped_batch_goes_on_where_it_was(monkeypatch):
     assert len(bodies("COMPENSATE")) == 5
 
 
-def test_only_whoever_asked_and_admins_steer_a_batch():
-    notes(planner(), 1)
-    row = started()
-    for verb in (batch.stop, batch.resume, batch.retry, batch.restore):
-        for who in (person("bob"), person("auditor")):
-            with pytest.raises(NotFoundError):
-                steer(verb, row, by=who)
-        with pytest.raises(ForPersonsOnlyError):
-            steer(verb, row, by=planner())
-    assert steer(batch.stop, row, by=person("admin")).state == "stopped"
-    assert steer(batch.resume, row, by=person("admin")).state == "working"
-    assert list(batches.visible(person("bob"))) == []
-    assert list(batches.visible(person("admin"))) == list(batches.visible(person("alice"))) == [row]
-
-
-@pytest.mark.both
-def test_an_admin_takes_back_what_is_of_several_people_with_a_typed_reason():
-    notes(planner("alice"), 2)
-    notes(planner("bob"), 1, start=5)
-    admin, run = person("admin"), Scope(agent="planner")
-    assert batches.preview(scope=run, by=admin, now=START).owners == 2
-    assert batches.preview(scope=run, by=admin, now=START).needs_reason
-    assert batches.preview(scope=run, by=person("alice"), now=START).groups == 2
-    with pytest.raises(ReasonRequiredError):
-        started(run, by=admin)
-    assert not Batch.objects.exists()
-    row = worked(started(run, by=admin, reason="went wrong for an hour"))
-    assert (told(row).groups, row.authority) == ({"revoked": 3}, "admin")
-    assert set(Revocation.objects.values_list("authority", "reason")) == {("admin", "went wrong for an hour")}
-    assert fates(worked(started(run, by=person("bob")))) == ["revoked"]
-    with pytest.raises(ReasonRequiredError):
-        steer(batch.restore, row, by=admin)
-    assert batches.preview(scope=Scope(agent="planner", owner="bob"), by=admin, now=START).groups == 1
-
-
-def test_whoever_asked_and_may_not_any_more_ends_it(monkeypatch):
-    monkeypatch.setattr(batch_work, "GROUPS", 1)
-    notes(planner(), 3)
-    admin = person("admin")
-    row = started(by=admin, reason="cleaning up")
-    batch_work.chunk(row.pk, 1, by=admin, now=later(hours=2))
-    admin.user.takeback_roles.all().delete()
-    assert worked(row).state == "stopped"
-    assert row.why == "It was asked for as an admin; whoever asked is not that any more."
-    assert told(row).groups == {"revoked": 1, "not attempted": 2}
-    [stopped] = bodies("batch_stopped")
-    assert (stopped["actor"]["name"], stopped["data"]["reason"]) == ("worker", row.why)
-    own, alice = started(), factories.user("alice")
-    alice.is_active = False
-    alice.save()
-    assert worked(own).why == "The account of whoever asked for this is closed."
-    assert told(own).waiting == 3
-
-
-def test_an_agent_takes_back_what_it_did_within_its_cap(settings):
-    settings.AGENT_REVOKES_PER_HOUR = 2
-    by = planner()
-    notes(by, 3)
-    notes(planner("bob"), 1, start=5)
-    reader = planner(scopes=["read"])
-    with pytest.raises(ScopeMissingError):
-        started(by=reader)
-    other = planner(agent="other")
-    with pytest.raises(NothingSelectedError):
-        started(by=other)
-    row = worked(started(by=by))
-    assert told(row).groups == {"revoked": 2, "skipped": 1}
-    assert batches.items(row, "skipped").get().refusal == "revoke-cap"
-    assert (told(row).failed, row.authority, row.user) == (1, "agent", by.user)
-    assert list(batches.visible(other)) == []
-    assert worked(steer(batch.retry, row)).state == "finished"  # within the hour the cap still holds
-    assert told(row).groups == {"revoked": 2, "skipped": 1}
-    by.token.withdrawn_at, by.token.withdrawn_by = later(hours=4), "user:alice"
-    by.token.save()
-    row = worked(steer(batch.retry, row), now=later(hours=5))
-    assert (row.state, row.why.split(" of ")[0]) == ("stopped", "The token")
-    assert told(worked(started())).groups == {"revoked": 3}  # a person goes on from there
-
-
-def test_a_key_starts_one_batch_and_a_changed_selection_is_seen():
-    by = planner()
-    notes(by, 2)
-    shown = batches.preview(scope=C1, by=person("alice"), now=START)
-    note(by, 8)
-    with pytest.raises(SelectionChangedError):
-        started(seen=shown.seen)
-    shown = batches.preview(scope=C1, by=person("alice"), now=START)
-    row = started(seen=shown.seen, key="k", fingerprint="f")
-    assert (shown.groups, shown.effects) == (row.groups, row.effects)
-    assert started(key="k", fingerprint="f") == row
-    with pytest.raises(BatchKeyReusedError):
-        started(key="k", fingerprint="g")
-    assert Batch.objects.count() == len(bodies("batch_started")) == 1
-    assert started(by=by, key="k", fingerprint="f") != row  # another's key reads as unused
-
-
 @pytest.mark.both
 def test_a_scope_narrows_by_all_its_members():
     by = planner()
@@ -348,8 +256,8 @@ def test_a_scope_narrows_by_all_its_members():
     second = note(by, 2, run="r2", execution="e1")
     alice = person("alice")
 
-    def chosen(**scope):
-        scope = Scope(**scope)
+    def chosen(**wanted):
+        scope = Scope(**wanted)
         assert Scope.from_json(scope.as_json()) == scope
         assert scope.words()
         return list(scope.groups_for(alice).order_by("pk"))
@@ -368,12 +276,11 @@ def test_a_scope_narrows_by_all_its_members():
 
 def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkeypatch):
     groups = notes(planner(), 5)
-    revoke = batch_work.revoke
 
     def unforeseen(**asked):
         if groups[2].pk in asked["groups"]:
             raise KeyError("secret")
-        return revoke(**asked)
+        return revoke.revoke(**asked)
 
     monkeypatch.setattr(batch_work, "revoke", unforeseen)
     row = worked(started())

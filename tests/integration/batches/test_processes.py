@@ -135,6 +135,7 @@ def forks():
     with beside(FORKS, 2) as process:
         assert line(process) == "up"
         yield process
+        assert process.stdin
         process.stdin.close()
 
 
