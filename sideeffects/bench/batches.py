@@ -23,6 +23,7 @@ from sideeffects.targets.registry import adapter_for
 
 SIZES = (10, 100, 1_000, 10_000)
 TIMES, OFTEN = 3, 1_000  # how often each is measured, up to this size; the usual one is told
+USUAL = 100  # effects in the batch whose cost of each is compared with that of larger ones
 SAMPLE = 20  # actions taken back one by one
 FEW, MANY = 10_000, 100_000  # effects in the batches whose memory is compared
 OTHERS = int(os.environ.get("TAKEBACK_BENCH_EFFECTS", "100000"))  # in the table besides; a million takes some minutes
@@ -37,12 +38,12 @@ def sizes(place: Place) -> Iterator[Figure]:
     few = 0.0
     for size in SIZES:
         freezing, spent, bare = _usual(place, place.single, size)
-        few = few if size > GROUPS else spent.cpu / size
+        few = few if size > USUAL else spent.cpu / size
         case = f"{size} single effects"
         yield figure(f"{case}, beside one bare UPDATE of their rows", spent.clock * 1000, "ms", bare * 1000)
         yield figure(f"{case}, beside one by one through the API", spent.clock * 1000, "ms", alone * size * 1000)
         yield figure(f"{case}, freezing the selection", freezing.clock * 1000, "ms")
-        beside = f"processor time of each, beside {min(size, GROUPS)}"
+        beside = f"processor time of each, beside {min(size, USUAL)}"
         yield figure(f"{case}, {beside}", spent.cpu / size * 1000, "ms", few * 1000)
     _, spent, bare = _usual(place, place.eleven, 100)
     yield figure("100 groups of 11, beside one bare UPDATE a table", spent.clock * 1000, "ms", bare * 1000)
