@@ -19,9 +19,10 @@ from audit.models import Record, Unsealed
 MOST = 30_000  # values in one statement: SQLite takes 32,766
 _NAMES = ("log", "action", "target_type", "target_id", "group", "actor", "owner", "outcome")
 _WIDTH = len(_NAMES) + 4
+_TYPES = (*("text" for _ in _NAMES), "uuid", "timestamptz", "text", "text")
 _RECORDS = (
     'INSERT INTO audit_record (log, action, target_type, target_id, "group", actor, owner, outcome,'
-    " uid, occurred_at, body, leaf_hash) VALUES {rows} RETURNING id, uid"
+    " uid, occurred_at, body, leaf_hash) {rows} RETURNING id, uid"
 )
 _SUBJECTS = "INSERT INTO audit_subject (record_id, object_type, object_id) "
 _UNSEALED = "INSERT INTO audit_unsealed (record_id) "
@@ -71,16 +72,27 @@ def _values(uid: object, body: Body, at: object) -> list[Any]:
 
 
 def _at_once(cursor: CursorWrapper, values: list[list[Any]], subjects: list[tuple[Any, str, str]]) -> dict[Any, int]:
-    statement = _ALL.format(rows=_rows(len(values), _WIDTH))
+    rows, given = (_as_lists if len(values) > 1 else _as_values)(values, _TYPES)
     spoken_of = json.dumps([{"uid": str(uid), "type": type_, "key": key} for uid, type_, key in subjects])
-    cursor.execute(statement, [*joined(*values), spoken_of])
+    cursor.execute(_ALL.format(rows=rows), [*given, spoken_of])
     return {uid: key for key, uid in cursor.fetchall()}
+
+
+def _as_values(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> tuple[str, list[Any]]:
+    return f"VALUES {_rows(len(rows), len(types))}", [*joined(*rows)]
+
+
+def _as_lists(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> tuple[str, list[Any]]:
+    """Send a list a column: nothing to parse for each row, and the statement is the same however many there are."""
+    lists = ", ".join(f"%b::{type_}[]" for type_ in types)
+    return f"SELECT * FROM unnest({lists})", [list(column) for column in zip(*rows, strict=True)]  # noqa: S608  (our own constants)
 
 
 def _table_by_table(
     cursor: CursorWrapper, values: list[list[Any]], subjects: list[tuple[Any, str, str]]
 ) -> dict[Any, int]:
-    cursor.execute(_RECORDS.format(rows=_rows(len(values), _WIDTH)), [*joined(*values)])
+    rows, given = _as_values(values, _TYPES)
+    cursor.execute(_RECORDS.format(rows=rows), given)
     ids = {uid: key for key, uid in cursor.fetchall()}
     found = [value for uid, type_, key in subjects for value in (ids[uid], type_, key)]
     cursor.execute(f"{_SUBJECTS} VALUES {_rows(len(subjects), 3)}", found)

@@ -72,7 +72,9 @@ def about(*, group: str, most: int) -> list[Record]:
 
 def _record(key: int, body: Body, now: datetime) -> Record:
     columns = {**body.lookups, "uid": UUID(body.lookups["uid"]), "occurred_at": now}
-    return Record(pk=key, body=body.text, leaf_hash=body.leaf_hash, **columns)
+    stored = {**columns, "id": key, "body": body.text, "leaf_hash": body.leaf_hash}
+    names = [field.attname for field in Record._meta.concrete_fields]
+    return Record.from_db(transaction.get_connection().alias, names, [stored[name] for name in names])
 
 
 def _wake_after_commit(waker: partial[None]) -> None:

@@ -1,10 +1,10 @@
 """How is a worker woken without a request ever waiting for the broker?
 
-One thread per process publishes what was asked for, each task once however often it was asked for meanwhile, and then
-rests, the longer the more often it is asked: under load a message for each commit would cost as much as the commit,
-and another at work already finds what this one was about. Where the broker does not answer, the
-wake-up is lost and the beat schedule finds what it was about. Losing the broker loses time, never work, and never a
-request's time.
+One thread per process publishes what was asked for, each task once however often it was asked for meanwhile. Then that
+task rests, the longer the more often it is asked for: under load a message for each commit would cost as much as the
+commit, and whoever is at work already finds what this one was about. Where the broker does not answer, the wake-up is
+lost and the beat schedule finds what it was about. Losing the broker loses time, never work, and never a request's
+time.
 """
 
 import logging
@@ -15,7 +15,7 @@ import time
 from celery import current_app
 from kombu.transport.memory import Channel
 
-REST, LONG_REST = 0.05, 0.4  # seconds between two rounds, and under load
+REST, LONG_REST = 0.05, 1.0  # seconds between two messages for one task, and under load
 ENOUGH = 100  # wake-ups that wait in memory; more would say nothing new
 
 logger = logging.getLogger(__name__)
@@ -29,9 +29,11 @@ _publisher: tuple[int, threading.Thread] | None = None
 def wake(task: str) -> None:
     """Have the task published soon; returns at once and never raises."""
     with _lock:
+        is_new = task not in _wanted
         _wanted.add(task)
         _start()
-    _asked.set()
+    if is_new:  # else it rests: the thread is not woken for that
+        _asked.set()
 
 
 def _start() -> None:
@@ -44,17 +46,21 @@ def _start() -> None:
 
 
 def _publish() -> None:
-    rest = REST
+    rests = dict[str, tuple[float, float]]()  # of each task: how long it rests, and until when
     while True:
-        _asked.wait()
-        _asked.clear()
+        now = time.monotonic()
         with _lock:
-            tasks = sorted(_wanted)
-            _wanted.clear()
-        for task in tasks:
+            due = sorted(task for task in _wanted if rests.get(task, (0, 0))[1] <= now)
+            _wanted.difference_update(due)
+            resting = [rests[task][1] for task in _wanted]
+        for task in due:
             _send(task)
-        time.sleep(rest)
-        rest = min(2 * rest, LONG_REST) if _asked.is_set() else REST
+            rest, until = rests.get(task, (0.0, 0.0))
+            rest = min(2 * rest, LONG_REST) if now - until < rest else REST
+            rests[task] = (rest, time.monotonic() + rest)
+        if not due:
+            _asked.wait(min(resting) - now if resting else None)
+            _asked.clear()
 
 
 def _send(task: str) -> None:

@@ -32,14 +32,18 @@ from audit.bench.place import NOW, Figure, elsewhere, figure
 from audit.verify import verify
 from config.wsgi import application
 from sideeffects import actors
+from sideeffects.bench import revoking
+from sideeffects.bench.place import Place
 from sideeffects.models import Declaration, Effect, Group
 from sideeffects.services import declare, tokens
+from sideeffects.services.batch_work import work
 from sideeffects.tools import Contract
 from sideeffects.transitions import RevokeClass
 
 CLIENTS, WARM, SECONDS, PAIRS = 4, 3, 3.0, 3  # WARM: asked for by each client before
 RECORDS = 40_000  # in the log that is verified while pages are asked for
 PAUSE = 0.05  # seconds that a reader looks at a page
+ENOUGH = 20_000  # effects in a batch that is worked meanwhile: it takes longer than looking at pages
 TOOL = "crm.create_contact"
 
 
@@ -71,6 +75,23 @@ def pages() -> Iterator[Figure]:
                     pairs.append((idle, _p95(port, cookie)))
     idle, busy = sorted(pairs, key=lambda pair: pair[1] / pair[0])[PAIRS // 2]
     yield figure("95th percentile of pages during a full verify, beside idle", busy * 1000, "ms", idle * 1000)
+
+
+def revoke_batch() -> Iterator[Figure]:
+    """Measure what taking back many actions costs, and how long pages take meanwhile."""
+    with elsewhere():
+        place = Place()
+        yield from revoking(place)
+        cookie = _cookie()
+        with _served() as port:
+            pairs = []
+            for _ in range(PAIRS):
+                place.frozen(place.filled(place.single, ENOUGH))
+                idle = _p95(port, cookie)
+                with _beside(_work_batches):
+                    pairs.append((idle, _p95(port, cookie)))
+    idle, busy = sorted(pairs, key=lambda pair: pair[1] / pair[0])[PAIRS // 2]
+    yield figure("95th percentile of pages while a batch is worked, beside idle", busy * 1000, "ms", idle * 1000)
 
 
 # -- In processes of their own ----------------------------------------------------------------------------------------
@@ -140,6 +161,10 @@ def _seal() -> None:
 def _verify() -> None:
     while True:
         verify()
+
+
+def _work_batches() -> None:
+    work(by=actors.system("bench"), clock=lambda: NOW)
 
 
 @contextmanager

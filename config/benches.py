@@ -6,5 +6,6 @@ BENCHES = {
     "audit": "audit.bench.audit",
     "record": "config.bench_http.record",
     "pages": "config.bench_http.pages",
+    "revoke-batch": "config.bench_http.revoke_batch",
     "validator": "plans.bench.validator",
 }

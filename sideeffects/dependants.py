@@ -4,16 +4,16 @@ Only what stands counts, and only actions of the same owner: another's word abou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from sideeffects.models import Above, Effect
+from sideeffects.setwise import among
 from sideeffects.transitions import EffectState, Operation, RevokeClass
 
 MOST_LEVELS = 25  # of actions that build on each other; whoever stands higher is named when these have gone
@@ -47,9 +47,8 @@ def of(groups: Iterable[UUID]) -> Builds:
     for values in standing.values_list(*_NAMES):
         row = _Row(*values)
         earlier[row.type, row.id].append(row)
-    types = {type_ for type_, _ in earlier}
     found: dict[UUID, dict[UUID, Later]] = defaultdict(dict)
-    for later, how in (*_on_the_same(standing, types), *_under(standing, types)) if types else ():
+    for later, how in (*_on_the_same(earlier), *_under(earlier)):
         for own in earlier.get((later.type, later.id), ()):
             if _builds_on(later, own):
                 one = found[own.group].setdefault(later.group, Later(later.group))
@@ -97,21 +96,26 @@ class _Row(NamedTuple):
 
 
 def _standing(groups: Sequence[UUID]) -> QuerySet[Effect]:
-    rows = Effect.objects.filter(group__in=groups, state=EffectState.ACTIVE)
+    rows = Effect.objects.filter(among("group_id", groups), state=EffectState.ACTIVE)
     return rows.exclude(revoke_class=RevokeClass.NONE).exclude(object_id="").order_by()
 
 
-def _on_the_same(own: QuerySet[Effect], types: AbstractSet[str]) -> Iterable[tuple[_Row, How]]:
-    rows = Effect.objects.filter(state=EffectState.ACTIVE, type__in=types, object_id__in=own.values("object_id"))
+def _named(objects: Collection[tuple[str, str]]) -> Q:
+    """Narrow to rows about these objects; or others of the same types and ids."""
+    types, keys = zip(*objects, strict=True) if objects else ((), ())
+    return Q(among("object_id", {*keys}), type__in={*types})
+
+
+def _on_the_same(own: Collection[tuple[str, str]]) -> Iterable[tuple[_Row, How]]:
+    rows = Effect.objects.filter(_named(own), state=EffectState.ACTIVE)
     for values in rows.exclude(operation=Operation.CREATE).order_by().values_list(*_NAMES):
         row = _Row(*values)
         yield row, How.CHANGED if row.operation == Operation.UPDATE else How.DELETED
 
 
-def _under(own: QuerySet[Effect], types: AbstractSet[str]) -> Iterable[tuple[_Row, How]]:
+def _under(own: Collection[tuple[str, str]]) -> Iterable[tuple[_Row, How]]:
     """Yield what was written under these objects: the row is the later effect's, its object the one above it."""
-    rows = Above.objects.filter(type__in=types, object_id__in=own.values("object_id"))
-    standing = rows.filter(effect__state=EffectState.ACTIVE).order_by()
+    standing = Above.objects.filter(_named(own), effect__state=EffectState.ACTIVE).order_by()
     names = ("effect", "effect__group", "effect__group__owner", "type", "object_id", "effect__target")
     for values in standing.values_list(*names, "effect__revoke_class", "effect__operation"):
         yield _Row(*values), How.UNDER

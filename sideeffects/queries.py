@@ -34,6 +34,7 @@ from sideeffects.models import (
     Target,
     ToolVersion,
 )
+from sideeffects.setwise import among
 from sideeffects.transitions import ALL_OF, NOT_LANDED, EffectState, GroupState, Operation, Standing
 
 # What a revoke put back or undeleted is restorable too, and lies in no trash: nothing of it is ever purged.
@@ -42,7 +43,7 @@ IN_TRASH = Q(state=EffectState.REVOKED, operation=Operation.CREATE)
 
 def open_conflicts(groups: Iterable[Any]) -> set[UUID]:
     """Return which of the groups have a declaration that nobody has decided about."""
-    rows = Declaration.objects.filter(group__in=list(groups), held=False, resolved_at=None)
+    rows = Declaration.objects.filter(among("group_id", list(groups)), held=False, resolved_at=None)
     return set(rows.values_list("group_id", flat=True))
 
 
@@ -89,7 +90,8 @@ def _undone_as(asked: QuerySet[Group], members: QuerySet[Effect], standing: Stan
 def members_of(groups: Sequence[Any]) -> dict[UUID, list[Effect]]:
     """Return the members of each group, principal first, in one query."""
     members: dict[UUID, list[Effect]] = {getattr(group, "pk", group): [] for group in groups}
-    for effect in Effect.objects.filter(group__in=list(members)).select_related("target").order_by("group", "position"):
+    rows = Effect.objects.filter(among("group_id", list(members))).select_related("target")
+    for effect in rows.order_by("group_id", "position"):
         members[effect.group_id].append(effect)
     return members
 

@@ -29,7 +29,7 @@ class MemberAnswer:
     detail: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Answer:
     """One group: `already` where this asking found nothing left to do; `record` is what stands on the log of it."""
 
@@ -41,11 +41,7 @@ class Answer:
     counts: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", dict(Counter(member.outcome.value for member in self.members)))
-
-    def recorded_as(self, record: Any) -> "Answer":
-        """Return this answer with its audit record."""
-        return replace(self, record=record)
+        self.counts = dict(Counter(member.outcome.value for member in self.members))
 
     @property
     def outcome(self) -> Outcome:

@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import OuterRef, Subquery
 
 from audit import log
+from sideeffects import setwise
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, MemberOutcome, Revocation
 from sideeffects.services.answers import Answer, MemberAnswer, Result
 from sideeffects.services.ask import ask
 from sideeffects.services.decided import Decided
+from sideeffects.setwise import among
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Operation, Outcome, effect_after, outcome_of
 
@@ -37,7 +39,7 @@ def remove(
     passed_over = _passed_over(decided, rows, now=now)
     absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
     revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger, batch=batch) for one in decided]
-    Revocation.objects.bulk_create(revocations)
+    _keep(revocations)
     asked = {one.group.pk: one.to_ask for one in decided}
     for one, revocation in zip(decided, revocations, strict=True):
         _move(one, revocation, absent, now=now)
@@ -45,20 +47,14 @@ def remove(
     _stamp(decided, revocations, now=now)
     _note_overridden(decided, passed_over, rows, now=now)
     answers = [_answer(one) for one in decided]
-    MemberOutcome.objects.bulk_create(
-        MemberOutcome(revocation=revocation, effect=member.effect, outcome=member.outcome, detail=member.detail)
-        for revocation, answer in zip(revocations, answers, strict=True)
-        for member in answer.members
-    )
+    _keep_outcomes(revocations, answers)
     entries = [
         _compensate(one, revocation, answer, by=by)
         for one, revocation, answer in zip(decided, revocations, answers, strict=True)
     ]
-    records = log.append(entries, now=now)
-    return {
-        answer.group.pk: Result(answer.group.pk, answer.recorded_as(record))
-        for answer, record in zip(answers, records, strict=True)
-    }
+    for answer, record in zip(answers, log.append(entries, now=now), strict=True):
+        answer.record = record
+    return {answer.group.pk: Result(answer.group.pk, answer) for answer in answers}
 
 
 def _revocation(
@@ -68,39 +64,63 @@ def _revocation(
         group=one.group,
         asked_at=now,
         asked_by=str(by.party),
-        user=by.user,
-        agent=by.token.agent if by.token else None,
-        trigger=trigger,
+        user_id=by.user.pk,
+        agent_id=by.token.agent_id if by.token else None,
+        trigger=str(trigger),
         batch_id=batch,
-        authority=one.authority,
+        authority=str(one.authority),
         reason=reason,
     )
 
 
+def _keep(revocations: Sequence[Revocation]) -> None:
+    """Insert them; they are alike in all but which group each is about, and on what authority."""
+    [first, *_] = revocations
+    alike = ("asked_at", "asked_by", "user_id", "agent_id", "trigger", "batch_id", "reason")
+    setwise.insert(
+        Revocation,
+        same={name: getattr(first, name) for name in alike},
+        each={name: [getattr(row, name) for row in revocations] for name in ("id", "group_id", "authority")},
+    )
+
+
+def _keep_outcomes(revocations: Sequence[Revocation], answers: Sequence[Answer]) -> None:
+    found = [(row.pk, member) for row, answer in zip(revocations, answers, strict=True) for member in answer.members]
+    each: dict[str, Sequence[Any]] = {
+        "revocation_id": [key for key, _ in found],
+        "effect_id": [member.effect.pk for _, member in found],
+        "outcome": [member.outcome.value for _, member in found],
+        "detail": [member.detail for _, member in found],
+    }
+    setwise.insert(MemberOutcome, same={}, each=each)
+
+
 def _move(one: Decided, revocation: Revocation, absent: set[tuple[str, str]], *, now: datetime) -> None:
     """Move each local member by the table, in memory."""
+    purge_at = now + timedelta(days=settings.TRASH_DAYS)
     for effect in one.local_members:
         gone = (effect.type, effect.object_id) in absent
         effect.state = effect_after(EffectState(effect.state), "find_gone" if gone else "revoke")
         effect.state_at, effect.restored_at, effect.restored_by = now, None, ""
         if not gone:
-            effect.revocation, effect.purge_at = revocation, now + timedelta(days=settings.TRASH_DAYS)
+            effect.revocation_id, effect.purge_at = revocation.pk, purge_at
 
 
 def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now: datetime) -> None:
     """Write the new states set-wise: one statement for what was removed, one for what was gone."""
-    moved = [effect for one in decided for effect in one.local_members]
-    own = Revocation.objects.filter(pk__in=[row.pk for row in revocations], group=OuterRef("group")).values("pk")[:1]
+    moved = [
+        (effect, revocation.pk)
+        for one, revocation in zip(decided, revocations, strict=True)
+        for effect in one.local_members
+    ]
+    removed = [(effect.pk, key) for effect, key in moved if effect.state == EffectState.REVOKED]
     stamps = {"state_at": now, "restored_at": None, "restored_by": ""}
-    Effect.objects.filter(pk__in=[effect.pk for effect in moved if effect.state == EffectState.REVOKED]).update(
-        state=EffectState.REVOKED,
-        revocation=Subquery(own),
-        purge_at=now + timedelta(days=settings.TRASH_DAYS),
-        **stamps,
-    )
-    gone = [effect.pk for effect in moved if effect.state == EffectState.GONE]
-    if gone:
-        Effect.objects.filter(pk__in=gone).update(state=EffectState.GONE, **stamps)
+    if removed:
+        lying = {"state": EffectState.REVOKED.value, "purge_at": now + timedelta(days=settings.TRASH_DAYS)}
+        effects, keys = zip(*removed, strict=True)
+        setwise.update(Effect, same={**stamps, **lying}, each={"id": effects, "revocation_id": keys})
+    gone = among("id", [effect.pk for effect, _ in moved if effect.state == EffectState.GONE])
+    Effect.objects.filter(gone).update(state=EffectState.GONE, **stamps)
 
 
 def _overridden(decided: Sequence[Decided]) -> list[tuple[Effect, local.Piece]]:
@@ -133,7 +153,8 @@ def _note_overridden(
 
 
 def _answer(one: Decided) -> Answer:
-    members = [MemberAnswer(effect, outcome_of(effect.as_member()), _detail(effect, one)) for effect in one.members]
+    outcomes = [(effect, outcome_of(effect.as_member())) for effect in one.members]
+    members = [MemberAnswer(effect, outcome, _detail(effect, outcome, one)) for effect, outcome in outcomes]
     return Answer(one.group, members, one.conflict_open)
 
 
@@ -141,8 +162,8 @@ _DONE = {Operation.UPDATE: "put back to the version before", Operation.DELETE: "
 _NOTHING_LEFT = {Operation.DELETE: "stood again already, not by this"}
 
 
-def _detail(effect: Effect, one: Decided) -> str:
-    outcome, operation = outcome_of(effect.as_member()), Operation(effect.operation)
+def _detail(effect: Effect, outcome: Outcome, one: Decided) -> str:
+    operation = Operation(effect.operation)
     if outcome is Outcome.ALREADY_GONE:
         return _NOTHING_LEFT.get(operation, "was already gone, not by this")
     if outcome is Outcome.NOT_ATTEMPTED:

@@ -173,8 +173,9 @@ def _give_back(decided: Sequence[_Decided], terms: _Terms) -> list[Answer]:
     Revocation.objects.filter(pk__in=undone).update(restored_at=now, restored_by=by)
     answers = [_answer(one) for one in decided]
     entries = [_entry(one, answer, removed[one.group.pk], terms) for one, answer in zip(decided, answers, strict=True)]
-    records = log.append(entries, now=now)
-    return [answer.recorded_as(record) for answer, record in zip(answers, records, strict=True)]
+    for answer, record in zip(answers, log.append(entries, now=now), strict=True):
+        answer.record = record
+    return answers
 
 
 def _answer(decided: _Decided, *, already: bool = False) -> Answer:

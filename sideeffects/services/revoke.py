@@ -17,6 +17,7 @@ from sideeffects.services.ask import is_waiting, obstacle
 from sideeffects.services.decided import Decided
 from sideeffects.services.remove import Trigger, remove
 from sideeffects.services.retry import retried
+from sideeffects.setwise import among
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, GroupState
 
@@ -163,9 +164,10 @@ def _locked(ids: list[UUID]) -> dict[UUID, Group]:
     What has not landed stays unlocked: a tool that runs holds rows and wants its group last, so whoever held that and
     wanted the rows would wait for it for ever.
     """
-    known = Group.objects.select_related("owner", "tool_version").filter(pk__in=ids).order_by("pk")
+    # A chunk's groups share their owners and versions: a join would make a row of them for each group.
+    known = Group.objects.filter(among("id", ids)).order_by("pk").prefetch_related("owner", "tool_version")
     in_flight = {row.pk: row for row in known.exclude(state=GroupState.LANDED)}
-    landed = known.filter(state=GroupState.LANDED).select_for_update(of=("self",))
+    landed = known.filter(state=GroupState.LANDED).select_for_update()
     return in_flight | {row.pk: row for row in landed}
 
 

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Field, Max, Model, Q, QuerySet, UniqueConstraint
 from django.db.models.deletion import Collector
 
+from sideeffects.setwise import among, copy
 from sideeffects.targets.base import Content, LocalAdapter
 
 
@@ -45,7 +46,7 @@ class HistoryAdapter(LocalAdapter):
         return _by_id(self._rows(ids).select_for_update().order_by("pk"))
 
     def _rows(self, ids: Sequence[str]) -> QuerySet[Any]:
-        return self._all().filter(pk__in=[key for text in ids for key in self._key(text)])
+        return self._all().filter(among("pk", [key for text in ids for key in self._key(text)]))
 
     def _key(self, text: str) -> Iterable[Any]:
         """Yield the primary key that an id writes, if any: no database is asked for what cannot be one."""
@@ -72,21 +73,25 @@ class HistoryAdapter(LocalAdapter):
 
     def contents(self, versions: Collection[str]) -> Mapping[str, Content]:
         """Return what rows said at these versions."""
-        kept = self._versions().filter(pk__in=[key for key in versions if key])
+        kept = self._versions().filter(among("pk", [key for key in versions if key]))
         rows = kept.values_list("pk", *(attribute for _, attribute in self._fields))
         names = [name for name, _ in self._fields]
         return {str(key): dict(zip(names, map(_text, values), strict=True)) for key, *values in rows}
 
     def versions(self, rows: Sequence[Any], *, now: datetime) -> Mapping[str, str]:
         """Return the newest version of each row; one is kept first where the row was changed past its history."""
-        key = self._pk_name()
-        newest = self._versions().filter(**{f"{key}__in": [row.pk for row in rows]}).order_by().values(key)
-        kept = self._versions().filter(pk__in=newest.annotate(newest=Max("pk")).values("newest")).order_by()
-        found = {getattr(version, key): version for version in kept}
+        found = self._newest(rows)
         unkept = [row for row in rows if row.pk not in found or self.content(found[row.pk]) != self.content(row)]
         if unkept:
-            found |= {getattr(version, key): version for version in self._keep(unkept, "found so", now=now)}
+            self._keep(unkept, "found so", now=now)
+            found |= self._newest(unkept)
         return {str(row.pk): str(found[row.pk].pk) for row in rows}
+
+    def _newest(self, rows: Sequence[Any]) -> dict[Any, Any]:
+        key = self._pk_name()
+        newest = self._versions().filter(among(key, _keys(rows))).order_by().values(key)
+        kept = self._versions().filter(pk__in=newest.annotate(newest=Max("pk")).values("newest")).order_by()
+        return {getattr(version, key): version for version in kept}
 
     def label(self, name: str) -> str:
         """Return the field's verbose name."""
@@ -141,9 +146,9 @@ class HistoryAdapter(LocalAdapter):
         return {str(row.pk) for row in rows}
 
     def _stamp(self, rows: Sequence[Any], stamp: Mapping[str, Any], why: str, *, now: datetime) -> set[str]:
-        keys = [row.pk for row in rows]
-        if self._all().filter(pk__in=keys).update(**stamp) != len(keys):
-            done = self._all().filter(pk__in=keys, **stamp)
+        keys = _keys(rows)
+        if self._all().filter(among("pk", keys)).update(**stamp) != len(keys):
+            done = self._all().filter(among("pk", keys), **stamp)
             return {str(key) for key in done.values_list("pk", flat=True)}
         for row in rows:
             for name, value in stamp.items():
@@ -151,12 +156,19 @@ class HistoryAdapter(LocalAdapter):
         self._keep(rows, why, now=now)
         return {str(key) for key in keys}
 
-    def _keep(self, rows: Sequence[Any], why: str, *, now: datetime) -> list[Any]:
-        manager = getattr(self.model, self.history)
-        kept: list[Any] = manager.bulk_history_create(
-            rows, update=True, default_change_reason=why[:100], default_date=now
+    def _keep(self, rows: Sequence[Any], why: str, *, now: datetime) -> None:
+        """Keep a version of each row as it is now: what the manager of its history does, set-wise."""
+        versions = getattr(self.model, self.history).model
+        tracked = [field.attname for field in versions.tracked_fields]
+        kept = versions(
+            history_date=now,
+            history_type="~",
+            history_change_reason=why[:100],
+            history_user=versions.get_default_history_user(rows[0]),
         )
-        return kept
+        beside = [field.attname for field in versions._meta.concrete_fields if not field.primary_key]
+        same = {name: getattr(kept, name) for name in beside if name not in tracked}
+        copy(self._all().filter(among("pk", _keys(rows))).order_by("pk"), versions, tracked, same=same)
 
     # -- Coming back ------------------------------------------------------------------------------------------------
 

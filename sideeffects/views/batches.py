@@ -55,9 +55,15 @@ def _before(request: ActorRequest, scope_form: ScopeForm) -> HttpResponse:
 def one(request: ActorRequest, batch: UUID) -> HttpResponse:
     """Show one batch: its numbers as of now, what came of each action, and what may be done about it."""
     sheet = _sheet(request, batch)
+    if request.htmx:
+        return _how_far(request, sheet)
     context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": batchquestions.afterwards(sheet)}
-    answer = render(request, "sideeffects/batch.html", context)
-    if request.htmx and sheet.standing != request.GET.get("was"):
+    return render(request, "sideeffects/batch.html", context)
+
+
+def _how_far(request: ActorRequest, sheet: Sheet) -> HttpResponse:
+    answer = render(request, "sideeffects/batch_live.html", {"sheet": sheet})
+    if sheet.standing != request.GET.get("was"):
         answer["HX-Refresh"] = "true"  # it has ended, or was stopped: the whole page says other things now
     return answer
 

@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+from itertools import pairwise
 from queue import Queue
 from types import SimpleNamespace
 
@@ -143,6 +144,28 @@ def test_what_is_rolled_back_wakes_nobody(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         regret()
     assert woken == []
+
+
+def test_under_load_a_task_is_published_ever_less_often_and_no_other_waits_for_it(monkeypatch):
+    clock, sent = [0.0], list[tuple[str, float]]()
+
+    def wait(_seconds):
+        clock[0] += 0.01
+        wake._wanted.update({"audit.seal", *(["other"] if 5 <= clock[0] < 5.01 else [])})
+        if clock[0] > 10:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(wake, "_wanted", set())
+    monkeypatch.setattr(wake, "_asked", SimpleNamespace(wait=wait, clear=lambda: None))
+    monkeypatch.setattr(wake, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(wake, "_send", lambda task: sent.append((task, clock[0])))
+    with pytest.raises(KeyboardInterrupt):
+        wake._publish()
+    rests = [round(later - earlier, 3) for earlier, later in pairwise(at for task, at in sent if task == "audit.seal")]
+    assert rests[:5] == sorted(rests[:5])
+    assert rests[0] == pytest.approx(wake.REST, abs=0.02)
+    assert rests[-1] == pytest.approx(wake.LONG_REST, abs=0.02)
+    assert [at for task, at in sent if task == "other"] == [pytest.approx(5, abs=0.02)]
 
 
 def test_where_no_worker_empties_the_broker_in_memory_wake_ups_do_not_pile_up(monkeypatch):

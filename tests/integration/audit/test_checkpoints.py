@@ -237,7 +237,7 @@ def test_a_burst_of_revocations_signs_once_in_two_seconds():
 def test_a_revocation_wakes_the_signer_and_a_grant_does_not(django_capture_on_commit_callbacks, monkeypatch):
     woken: list[str] = []
     monkeypatch.setattr("audit.wake._start", lambda: None)
-    monkeypatch.setattr("audit.wake._wanted", type("Wanted", (), {"add": lambda _, task: woken.append(task)})())
+    monkeypatch.setattr("audit.wake._wanted", type("Wanted", (set,), {"add": lambda _, task: woken.append(task)})())
     with django_capture_on_commit_callbacks(execute=True):
         write(granted(1))
     assert woken == ["audit.seal"]

@@ -76,6 +76,7 @@ def test_it_is_watched_without_scripts_until_it_has_ended(mixed, reader):
     assert "every 2s" not in ended
     poll = alice.client.get(f"{address}?was=working", headers={"hx-request": "true"})
     assert poll["HX-Refresh"] == "true"
+    assert "<html" not in poll.content.decode()
     poll = alice.client.get(f"{address}?was=finished", headers={"hx-request": "true"})
     assert "HX-Refresh" not in poll
 
@@ -99,6 +100,8 @@ def test_stop_resume_and_restore_ask_first_and_say_what_stays_outside(mixed, rea
     text = alice.read(reverse("batch", args=[restore.pk]))
     assert "2 actions were restored" in text
     assert "Restored since" in alice.read(address)
+    [group, *_] = restore.items.all()
+    assert "as part of a batch" in alice.read(reverse("group", args=[group.group_id]))
     assert "nothing to stop" in alice.read(f"{address}stop")
 
 
