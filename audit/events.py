@@ -207,6 +207,11 @@ _EVENTS = (
         "A rollback came to a step: what it asked for, and what that came to.",
         {**_STEP, "group": "the action, empty where the step wrote nothing", "detail": "what else is known of it"},
     ),
+    Event(
+        "stop_asked",
+        "An execution past its pivot is to go no further.",
+        {**_WHY, "step": "the step that would have come next"},
+    ),
     Event("execution_ended", "An execution came to its end.", {"saga": "the saga's name"}),
     # -- What people took back ----------------------------------------------------------------------------------
     Event(

@@ -112,6 +112,7 @@ SENTENCES: dict[str, Callable[[Words], str]] = {
     ),
     "rollback_asked": lambda _w: _("{actor} had {target} rolled back: {steps} steps were completed."),
     "step_undone": lambda _w: _("{actor} had step {step} ({tool}) taken back. Outcome: {outcome}."),
+    "stop_asked": lambda _w: _("{actor} had {target} stopped past its pivot: what is done stands."),
     "execution_ended": lambda _w: _("{actor} brought {target} to its end: {outcome}."),
     "agent_key_registered": lambda _w: _("{actor} registered a key for the agent {agent} to sign with."),
     "agent_key_withdrawn": lambda _w: _("{actor} withdrew a key of the agent {agent}."),

@@ -25,7 +25,7 @@ from config.problems import members_of
 from plans import courses
 from plans import policies as plan_policies
 from plans.core import gates, lifecycle
-from plans.services import complete, decide, rollback, start, submit
+from plans.services import complete, decide, rollback, start, stop, submit
 from plans.services import keys as plan_keys
 from sideeffects import policies
 from sideeffects.actors import NobodyError
@@ -189,6 +189,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Asked anew since"), decide.ApprovalSupersededError),
     **_ours(409, _t("Too late to decide"), decide.DeadlinePassedError),
     **_ours(409, _t("The pivot is crossed"), rollback.PivotCrossedError),
+    **_ours(409, _t("The pivot is not crossed"), stop.PivotNotCrossedError),
     **_ours(409, _t("The pivot is running"), rollback.PivotRunningError),
     **_ours(403, _t("For admins only"), plan_keys.KeysNotYoursToChangeError),
     **_ours(404, _t("No such key"), plan_keys.NoSuchKeyError),

@@ -26,6 +26,7 @@ from plans.services.decide import approve, decline
 from plans.services.fail import fail
 from plans.services.rollback import rollback
 from plans.services.start import start
+from plans.services.stop import stop
 from sideeffects.actors import Actor
 from sideeffects.api.bodies import LONGEST, LONGEST_REASON, MOST_EFFECTS, DeclaredBody, ReasonBody, declared
 from sideeffects.api.schema import LOCATION_HEADER, does, reads
@@ -168,11 +169,11 @@ class StepSerializer(Shape):
         source="view.state_words", allow_null=True, default=None, help_text="where what it wrote stands now"
     )
     approval = serializers.SerializerMethodField()
-    undone = serializers.CharField(
-        source="run.undone", default="", help_text="what undoing it came to, as answered then"
+    undone = serializers.CharField(help_text="what undoing it has come to by now; empty where nobody asked")
+    undone_at = serializers.DateTimeField(
+        source="run.undone_at", allow_null=True, default=None, help_text="when it was asked for"
     )
-    undone_at = serializers.DateTimeField(source="run.undone_at", allow_null=True, default=None)
-    undone_detail = serializers.CharField(source="run.undone_detail", default="")
+    undone_detail = serializers.CharField(help_text="what was answered, where it still stands so")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Call the class `class`, which Python keeps for itself."""
@@ -352,3 +353,14 @@ class Rollback(APIView):
         body = ReasonBody(data=request.data)
         body.is_valid(raise_exception=True)
         return _done(request, rollback, execution=execution, **body.validated_data)
+
+
+class Stop(APIView):
+    """The end of an execution that is past its pivot."""
+
+    @does(ReasonBody, {200: ExecutionSerializer}, 409, 422)
+    def post(self, request: Request, execution: UUID) -> Response:
+        """Go no further past the pivot: what is done stands, and can be taken back action by action."""
+        body = ReasonBody(data=request.data)
+        body.is_valid(raise_exception=True)
+        return _done(request, stop, execution=execution, **body.validated_data)

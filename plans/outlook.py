@@ -23,6 +23,7 @@ from sideeffects.actors import Actor
 from sideeffects.models import Group
 from sideeffects.presenters import GroupView
 from sideeffects.services.refuse import name_of
+from sideeffects.transitions import Outcome, weakest
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,19 @@ class StepView:
         if self.view is None or self.view.principal is None:
             return _("Nothing was declared, so nothing is known that could be taken back")
         return presenters.how_far(self.view.principal)
+
+    @property
+    def undone(self) -> str:
+        """Return what undoing it has come to by now; as it was answered where nothing has moved since."""
+        if self.run is None or not self.run.undone or self.view is None:
+            return "" if self.run is None else self.run.undone
+        by_now = weakest(Outcome(name) for name in self.view.outcomes)
+        return self.run.undone if by_now is Outcome.NOT_ATTEMPTED else by_now.value
+
+    @property
+    def undone_detail(self) -> str:
+        """Return what else was answered, where that is how it stands."""
+        return self.run.undone_detail if self.run is not None and self.undone == self.run.undone else ""
 
     @property
     def seconds_left(self) -> int | None:
@@ -274,6 +288,11 @@ class Outlook:
         pivot = self.course.runs.get(self.course.script.pivot)
         running = pivot is not None and pivot.state == RunState.BEGUN and not pivot.human
         return self.is_undoable and not running and policies.may_decide(self.by, self.row)
+
+    @property
+    def can_stop(self) -> bool:
+        """Say whether whoever looks may end it where it is: past the pivot, while a step is still to come."""
+        return self.state is ExecutionState.RUNNING and self.course.pivot_crossed and self.may_decide
 
     @property
     def may_decide(self) -> bool:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("executions/approvals/", views_executions.approvals, name="approvals"),
     path("executions/<uuid:execution>/", views_executions.execution, name="execution"),
     path("executions/<uuid:execution>/rollback", views_executions.roll_back, name="execution-rollback"),
+    path("executions/<uuid:execution>/stop", views_executions.stop, name="execution-stop"),
     path("executions/<uuid:execution>/steps/<path:step>/decide", views_executions.decide, name="execution-decide"),
     path("<uuid:plan>", views.plan, name="plan"),
 ]

@@ -13,6 +13,7 @@ urlpatterns = [
     path("plans/<uuid:plan>/executions", api_executions.Executions.as_view(), name="api-executions"),
     path("executions/<uuid:execution>", api_executions.OneExecution.as_view(), name="api-execution"),
     path("executions/<uuid:execution>/rollback", api_executions.Rollback.as_view(), name="api-execution-rollback"),
+    path("executions/<uuid:execution>/stop", api_executions.Stop.as_view(), name="api-execution-stop"),
     path(f"{STEP}/begin", api_executions.Begin.as_view(), name="api-step-begin"),
     path(f"{STEP}/complete", api_executions.Complete.as_view(), name="api-step-complete"),
     path(f"{STEP}/fail", api_executions.Fail.as_view(), name="api-step-fail"),

@@ -17,6 +17,7 @@ from plans.forms import DecideForm, ExecutionListForm, ReasonForm
 from plans.outlook import Outlook, StepView
 from plans.services.decide import approve, decline
 from plans.services.rollback import rollback
+from plans.services.stop import stop as stop_execution
 from sideeffects.actors import ActorRequest
 
 VERBS = {"approve": approve, "decline": decline}
@@ -75,6 +76,19 @@ def roll_back(request: ActorRequest, execution: UUID) -> HttpResponse:
         return redirect("execution", execution)
     context = {"view": view, "row": view.row, "form": form}
     return render(request, "plans/rollback.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop(request: ActorRequest, execution: UUID) -> HttpResponse:
+    """Ask before an execution ends past its pivot; a POST ends it."""
+    view = _look(request, execution)
+    form = ReasonForm(request.POST if request.method == "POST" else None, required=view.needs_reason)
+    if form.is_valid():
+        reason = form.cleaned_data["reason"]
+        stop_execution(execution=execution, reason=reason, by=request.actor, now=timezone.now())  # noqa: TID251  (a face)
+        return redirect("execution", execution)
+    context = {"view": view, "row": view.row, "form": form}
+    return render(request, "plans/stop.html", context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

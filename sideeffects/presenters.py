@@ -20,6 +20,7 @@ from sideeffects.transitions import (
     GroupState,
     Member,
     Operation,
+    Outcome,
     RevokeClass,
     Standing,
     is_complete,
@@ -99,6 +100,9 @@ class GroupView:
         counts: Counter[str] = Counter()
         for one, member in zip(self.rows.tallies, self.members, strict=True):
             counts[outcome_of(member).value] += one.count
+        if left := self.rows.asked.unanswered:  # what has left and has no answer may have arrived
+            counts += Counter({Outcome.UNKNOWN.value: left})
+            counts -= Counter({Outcome.NOT_SENT.value: left})
         return dict(counts)
 
     @cached_property

@@ -12,8 +12,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from audit.inert import visible
+from plans.core.words import plain
 
 register = template.Library()
+register.filter("plain", plain)
 
 _STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

@@ -137,9 +137,14 @@ def _check_windows(script: Script, ran: Past, step: Step, now: datetime) -> None
 
 def _check_mandate(script: Script, ran: Past, step: Step, now: datetime, elsewhere: Decimal) -> None:
     left = remaining(script, ran, elsewhere=elsewhere)
-    if step.spend > left:
-        said = f"{inert(step.id)} may spend {euros(step.spend)}; {euros(left)} of {euros(script.cap)} are left."
-        raise OverMandateError(step, said, script, ran, now)
+    if step.spend <= left:
+        return
+    said = f"{inert(step.id)} may spend {euros(step.spend)}; {euros(left)} of {euros(script.cap)} are left."
+    if left < 0:
+        said = f"The mandate of {euros(script.cap)} is overspent by {euros(-left)}, so {inert(step.id)} may not begin."
+    if step.index > script.pivot:
+        said += " Past the pivot there is no rollback: stop the execution; what is done stands."
+    raise OverMandateError(step, said, script, ran, now)
 
 
 def remaining(script: Script, ran: Past, *, elsewhere: Decimal) -> Decimal:

@@ -35,8 +35,14 @@ def span(amount: int) -> str:
 
 
 def euros(amount: Decimal | float) -> str:
-    """Return money as it was written, never in exponent form."""
-    return f"{Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount):f} EUR"
+    """Return money in full and plainly."""
+    return f"{plain(Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount))} EUR"
+
+
+def plain(amount: Decimal) -> str:
+    """Return a number in full: never in exponent form, no noughts after the last decimal that counts."""
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def place(path: tuple[str | int, ...]) -> str:

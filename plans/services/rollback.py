@@ -100,16 +100,22 @@ def ask(course: Course, *, authority: Authority, reason: str, by: Actor, now: da
     row.ended_at, row.watch_at = None, None
     row.save()
     at = windows.moment(course.ran, now)
+    withdraw(course, at=at, by=by)
     for run in course.runs.values():
-        if run.human and run.state == RunState.BEGUN:
-            run.state, run.ended_at, run.ended_by = RunState.WITHDRAWN, at, str(by.party)
-            run.save(update_fields=["state", "ended_at", "ended_by"])
         if run.undone in AGAIN:
             run.undone_at, run.undone, run.undone_detail = None, "", ""
             run.save(update_fields=["undone_at", "undone", "undone_detail"])
     completed = sum(run.state == RunState.COMPLETED for run in course.runs.values())
     data = {"authority": authority.value, "reason": reason, "steps": str(completed)}
     return entry("rollback_asked", course, data, by=by)
+
+
+def withdraw(course: Course, *, at: datetime, by: Actor) -> None:
+    """Let what waits for a person wait no more."""
+    for run in course.runs.values():
+        if run.human and run.state == RunState.BEGUN:
+            run.state, run.ended_at, run.ended_by = RunState.WITHDRAWN, at, str(by.party)
+            run.save(update_fields=["state", "ended_at", "ended_by"])
 
 
 def carry_on(*, execution: UUID, by: Actor, now: datetime) -> Course:

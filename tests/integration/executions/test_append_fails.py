@@ -13,6 +13,7 @@ from plans.models import Execution
 from plans.services.decide import decline
 from plans.services.rollback import carry_on
 from plans.services.start import start
+from plans.services.stop import stop
 from plans.services.sweep import sweep
 from sideeffects import actors
 from tests import external, factories
@@ -79,6 +80,13 @@ def _decline() -> Change:
     return lambda: decline(execution=run.id, step="s3", reason="", by=person("alice"), now=seconds(5))
 
 
+def _stop() -> Change:
+    run = Run()
+    run.until_pivot()
+    run.do("s5", 20)
+    return lambda: stop(execution=run.id, reason="", by=person("alice"), now=seconds(30))
+
+
 def _rollback() -> Change:
     run = _waiting()
     return lambda: run.rollback(5)
@@ -106,6 +114,7 @@ CHANGES: dict[str, Callable[[], Change]] = {
     "fail.fail": _fail,
     "decide.approve": _approve,
     "decide.decline": _decline,
+    "stop.stop": _stop,
     "rollback.rollback": _rollback,
     "rollback.carry_on": _carry_on,
     "sweep.sweep": _sweep,

@@ -23,6 +23,7 @@ from plans.services.decide import (
 )
 from plans.services.rollback import PivotCrossedError, PivotRunningError, carry_on
 from plans.services.start import PlanExpiredError, PlanNotAcceptedError, start
+from plans.services.stop import PivotNotCrossedError, stop
 from plans.services.sweep import sweep
 from sideeffects import actors
 from sideeffects.models import Effect, Group, Notice, Revocation
@@ -466,6 +467,28 @@ def test_after_the_pivot_there_is_no_rollback():
     run.fail("s6", 25)
     assert run.row.state == "running"  # retriable: it may begin again
     run.begin("s6", 26)
+    assert not Revocation.objects.exists()
+
+
+def test_what_cannot_go_on_after_the_pivot_is_stopped_by_a_person_or_its_agent():
+    for who in ("alice", "agent"):
+        run = Run(six() | {"sagaId": who})
+        by = person("alice") if who == "alice" else run.by
+        run.until_pivot()
+        with pytest.raises(PivotNotCrossedError):
+            stop(execution=run.id, reason="", by=by, now=seconds(19))
+        run.begin("s5", 20)
+        run.complete("s5", 21, [], spent=Decimal(10) ** 12)
+        with pytest.raises(OverMandateError) as refused:
+            run.begin("s6", 30)
+        assert str(refused.value).startswith("The mandate of 100 EUR is overspent by 999999999930 EUR, so s6 may not")
+        for at in (40, 50):  # said twice, stopped once
+            row = stop(execution=run.id, reason="overspent", by=by, now=seconds(at)).row
+            assert (row.state, row.ended_at) == ("stopped", seconds(40))
+        with pytest.raises(ExecutionStateError):
+            run.begin("s6", 60)
+    assert [(one["authority"], one["step"]) for one in written("stop_asked")] == [("owner", "s6"), ("agent", "s6")]
+    assert Record.objects.filter(action="execution_ended").count() == 2
     assert not Revocation.objects.exists()
 
 

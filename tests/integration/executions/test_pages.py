@@ -6,6 +6,8 @@ import pytest
 import time_machine
 
 from plans import queries
+from sideeffects.models import Effect, Request
+from tests import external
 from tests.executions import Run, seconds, six
 from tests.integration.pages.conftest import Reader
 
@@ -96,6 +98,9 @@ def test_after_the_pivot_the_page_lists_what_stands_and_how_far_it_can_come_back
         assert "s1: Created contact c-s1. Asked of the target, which decides." in said
         assert alice.queries(f"/plans/executions/{run.id}/") < 40
         alice.send(f"/plans/executions/{run.id}/rollback", status=409)
+        assert "what is done stands" in alice.read(f"/plans/executions/{run.id}/stop")
+        said = alice.send(f"/plans/executions/{run.id}/stop", reason="enough")
+        assert "Stopped after the pivot: what is done stands." in said
 
 
 def test_an_admin_declares_whose_step_waits_for_a_person():
@@ -112,3 +117,26 @@ def test_an_admin_declares_whose_step_waits_for_a_person():
         "human.approve",
     }
     assert Reader("admin").open("/console/tools/compliance.review/").count("checked") >= 2
+
+
+def test_what_undoing_came_to_follows_what_became_of_it(settings):
+    settings.TARGET_HOSTS = frozenset({"127.0.0.1:9"})
+    external.registered("http://127.0.0.1:9")
+    run = Run()
+    run.do("s1", 0)
+    run.rollback(5)
+    here, group = f"/plans/executions/{run.id}/", run.course.runs[0].group_id
+    with at(6):
+        assert "Rollback: not sent" in Reader("alice").read(here)
+    for model in (Effect, Request):
+        model.objects.update(state="refused", state_at=seconds(60))
+    with at(61):
+        alice = Reader("alice")
+        said = alice.read(here)
+        assert "Rollback: refused" in said
+        assert "not sent" not in said
+        step = alice.client.get(f"/api/v1/executions/{run.id}").json()["steps"][0]
+        assert (step["undone"], step["undone_at"]) == ("refused", "2026-11-30T12:00:05Z")
+        said = alice.read(f"/groups/{group}/")
+        assert "At that moment: 1 not sent" in said
+        assert "1 refused" in said
