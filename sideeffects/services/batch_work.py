@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
 from django.db.models import Exists, OuterRef, Subquery
 
 from audit import log
@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 GROUPS, MEMBERS = 500, 2_000  # at most in one chunk: a person who stops a batch waits for one
 RESTORED = 50  # groups brought back in one chunk: what something stands in the way of costs statements of its own
 
+OF_A_ROW = (IntegrityError, DataError)
 SAID = ("outcome", "detail", "refusal", "worked_at")
 
 
@@ -72,19 +73,13 @@ def _turn(key: UUID, *, by: Actor, now: datetime) -> int:
             return retried(partial(chunk, key, size, by=by, now=now))
         except BusyError:
             return 0  # the next sweep finds it
-        except (DatabaseError, InterfaceError) as error:
-            if size == 1 or not _is_of_a_row(error):
-                raise
         except Exception as error:  # noqa: BLE001  (whatever fails for one is said of that one; its neighbours go on)
             logger.error("a chunk failed: %s", type(error).__name__)  # noqa: TRY400  (its text may hold anything)
+            if isinstance(error, (DatabaseError, InterfaceError)) and not isinstance(error, OF_A_ROW):
+                return 0  # likewise: the database refuses to be asked, not what was written
             if size == 1:
                 return _give_up(key, error, by=by, now=now)
         size //= 2
-
-
-def _is_of_a_row(error: Exception) -> bool:
-    """Say whether the database objects to what was written, and not to being asked at all."""
-    return isinstance(error, DatabaseError) and getattr(error.__cause__, "sqlstate", "")[:2] in {"22", "23"}
 
 
 def chunk(key: UUID, size: int, *, by: Actor, now: datetime) -> int:
