@@ -91,27 +91,24 @@ def seal(log: str | None = None, *, wait: bool = True) -> int:
     which looks once more after unlocking (where the database can tell; SQLite always waits). Never "id greater than the
     last": ids commit out of order. Idle, it costs one query.
     """
-    logs = [log] if log is not None else _waiting_logs()
-    return sum(_seal_all(name, wait=wait) for name in logs)
+    logs = [log] if log is not None else sorted(set(Unsealed.objects.values_list("record__log", flat=True).distinct()))
+    return sum(_seal_all(name, wait=wait) for name in logs if log is None or _waits(name))
 
 
-def _waiting_logs() -> list[str]:
-    if not Unsealed.objects.exists():
-        return []
-    return sorted(set(Unsealed.objects.values_list("record__log", flat=True).distinct()))
+def _waits(log: str) -> bool:
+    return Unsealed.objects.filter(record__log=log).exists()
 
 
 def _seal_all(log: str, *, wait: bool) -> int:
     """Seal go by go until a look after unlocking finds nothing, or another sealer is at it."""
-    total, waiting = 0, Unsealed.objects.filter(record__log=log)
-    if not waiting.exists():
-        return 0
-    Head.objects.bulk_create([Head(log=log)], ignore_conflicts=True)
-    while (done := _seal_go(log, wait=wait)) is not None:
-        total += done
-        if not waiting.exists():
-            break
-    return total
+    total = 0
+    while True:
+        done = _seal_go(log, wait=wait)
+        if done is None and (Head.objects.get_or_create(log=log)[1] or wait):  # at first there is nothing to lock
+            continue
+        total += done or 0
+        if done is None or not _waits(log):
+            return total
 
 
 def _seal_go(log: str, *, wait: bool) -> int | None:

@@ -269,6 +269,15 @@ def by_conversation(rows: Sequence[GroupRows]) -> dict[str, list[GroupRows]]:
     return dict(folded)
 
 
+def lying_by(revocation: Any, *, group: Any) -> QuerySet[Effect]:
+    """Return what can be given back of a revocation of a group.
+
+    Not by its state: right after many were revoked the database still takes them for few, and would look through all
+    that lie in the trash, for each.
+    """
+    return Effect.objects.filter(group=group, revocation=revocation).exclude(state=EffectState.PURGED)
+
+
 def restorable(group: Group) -> int:
     """Return how many members a restore of this group would bring back: its newest revocation's."""
     return _returning(group).count()

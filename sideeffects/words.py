@@ -220,13 +220,21 @@ def incomplete_because(facts: GroupFacts) -> list[str]:
     targets = facts.targets or "the target"
     said = [text.format(n=number, target=targets) for number, text in reasons if number > 0]
     if facts.conflict_open:
+        said += ["undone as declared"] if facts.more_declared and undone_as_declared(facts) else []
         said.append(conflict_words(facts.more_declared))
     return said
 
 
+def undone_as_declared(facts: GroupFacts) -> bool:
+    """Say whether every member that is held is undone, so that only what differs is not."""
+    undone = (EffectState.REVOKED, EffectState.PURGED, EffectState.COMPENSATED)
+    members = sum(facts.counts.values())
+    return bool(members) and not facts.none and sum(facts.counts.get(state, 0) for state in undone) == members
+
+
 def conflict_words(more: int) -> str:
-    """Say what an open conflict means for a group that is undone as declared."""
-    return f"undone as declared; a retry declared {more} more" if more else "a retry declared something else"
+    """Say what an open conflict adds to where a group stands."""
+    return f"a retry declared {more} more" if more else "a retry declared something else"
 
 
 @dataclass(frozen=True, kw_only=True)

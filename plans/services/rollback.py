@@ -58,6 +58,7 @@ class PivotRunningError(Exception):
 def rollback(*, execution: UUID, reason: str, by: Actor, now: datetime) -> Course:
     """Roll an execution back, or go on with it; return how it stands.
 
+    Said twice it changes nothing: it stays with whoever asked first, unless something is to be tried again.
     Raises NotFoundError, ForAgentsOnlyError, ScopeMissingError, ReadOnlyError, ReasonRequiredError, PivotCrossedError,
     PivotRunningError, ExecutionStateError. Writes `rollback_asked`, then `COMPENSATE` and `step_undone` for each step,
     and `execution_ended`.
@@ -67,8 +68,15 @@ def rollback(*, execution: UUID, reason: str, by: Actor, now: datetime) -> Cours
         course = courses.locked(execution)
         authority = policies.check_may_roll_back(by, course.row, reason=reason)
         check_before_pivot(course)
-        log.append([ask(course, authority=authority, reason=reason, by=by, now=now)], now=now)
+        if not _is_repeat(course):
+            log.append([ask(course, authority=authority, reason=reason, by=by, now=now)], now=now)
     return carry_on(execution=execution, by=by, now=now)
+
+
+def _is_repeat(course: Course) -> bool:
+    """Say whether a rollback was asked for before and asking once more could change nothing."""
+    asked = course.state in {ExecutionState.ROLLING_BACK, ExecutionState.ROLLED_BACK}
+    return asked and not any(run.undone in AGAIN for run in course.runs.values())
 
 
 def check_before_pivot(course: Course) -> None:

@@ -79,7 +79,8 @@ class Result:
 
 def as_they_stand(members: Sequence[Effect]) -> list[MemberAnswer]:
     """Return how members stand now, none changed; of those that are asked about, whether anything has left."""
-    askings = requested.current([effect for effect in members if effect.state == EffectState.REQUESTING])
+    requesting = [effect for effect in members if effect.state == EffectState.REQUESTING]
+    askings = requested.current(requesting) if requesting else {}
     return [_as_it_stands(effect, askings.get(effect.pk)) for effect in members]
 
 

@@ -7,11 +7,11 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Subquery, Window
 from django.db.models.functions import RowNumber
 
+from sideeffects import queries
 from sideeffects.actors import Actor
-from sideeffects.models import Batch, BatchItem, Effect
+from sideeffects.models import Batch, BatchItem
 from sideeffects.services.batch_decide import BatchAtWorkError, locked
 from sideeffects.services.batch_start import begin, count, keep, new
-from sideeffects.transitions import EffectState
 
 
 class NothingToRestoreError(Exception):
@@ -35,7 +35,7 @@ def restore(*, batch: UUID, by: Actor, now: datetime, reason: str, via: str = "c
         if row.state == Batch.State.WORKING:
             raise BatchAtWorkError(row, "restore")
         undoing = new(by=by, now=now, reason=reason, kind=Batch.Kind.RESTORE, of=row)
-        lying = Effect.objects.filter(revocation=OuterRef("revocation"), state=EffectState.REVOKED)
+        lying = queries.lying_by(OuterRef("revocation"), group=OuterRef("group"))
         items = BatchItem.objects.filter(Exists(lying), batch=row if row.kind == Batch.Kind.REVOKE else None)
         turn = Window(RowNumber(), order_by=F("position").desc())
         size = Subquery(lying.order_by().values("revocation").annotate(n=Count("pk")).values("n"))

@@ -4,13 +4,14 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import OuterRef, Subquery
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
+from django.db.models import Exists, OuterRef, Subquery
 
 from audit import log
-from sideeffects import actors, batchtotals
+from sideeffects import actors, batchtotals, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Batch, BatchItem, Group, Revocation
 from sideeffects.policies import Authority
@@ -25,12 +26,15 @@ from sideeffects.services.retry import BusyError, retried
 from sideeffects.services.revoke import revoke
 from sideeffects.services.since import DependedOnError
 from sideeffects.services.tokens import is_alive
-from sideeffects.transitions import EffectState, Outcome
+from sideeffects.transitions import Outcome
 
 logger = logging.getLogger(__name__)
 
 GROUPS, MEMBERS = 500, 2_000  # at most in one chunk: a person who stops a batch waits for one
 RESTORED = 50  # groups brought back in one chunk: what something stands in the way of costs statements of its own
+
+OF_A_ROW = (IntegrityError, DataError)
+SAID = ("outcome", "detail", "refusal", "worked_at")
 
 
 class BatchVoidError(Exception):
@@ -69,19 +73,13 @@ def _turn(key: UUID, *, by: Actor, now: datetime) -> int:
             return retried(partial(chunk, key, size, by=by, now=now))
         except BusyError:
             return 0  # the next sweep finds it
-        except (DatabaseError, InterfaceError) as error:
-            if size == 1 or not _is_of_a_row(error):
-                raise
         except Exception as error:  # noqa: BLE001  (whatever fails for one is said of that one; its neighbours go on)
             logger.error("a chunk failed: %s", type(error).__name__)  # noqa: TRY400  (its text may hold anything)
+            if isinstance(error, (DatabaseError, InterfaceError)) and not isinstance(error, OF_A_ROW):
+                return 0  # likewise: the database refuses to be asked, not what was written
             if size == 1:
                 return _give_up(key, error, by=by, now=now)
         size //= 2
-
-
-def _is_of_a_row(error: Exception) -> bool:
-    """Say whether the database objects to what was written, and not to being asked at all."""
-    return isinstance(error, DatabaseError) and getattr(error.__cause__, "sqlstate", "")[:2] in {"22", "23"}
 
 
 def chunk(key: UUID, size: int, *, by: Actor, now: datetime) -> int:
@@ -183,10 +181,7 @@ def _put_off(batch: Batch, items: Sequence[BatchItem], results: Sequence[Result]
 def _write(batch: Batch, plain: Sequence[BatchItem], others: Sequence[BatchItem], *, now: datetime) -> None:
     """Keep what became of the items: one statement for those of which everything was taken back, one for the rest."""
     own = Revocation.objects.filter(batch=batch, group=OuterRef("group")).order_by("-pk").values("pk")[:1]
-    if plain:
-        BatchItem.objects.filter(pk__in=[item.pk for item in plain]).update(
-            outcome=Outcome.REVOKED.value, worked_at=now, revocation=Subquery(own)
-        )
+    _update(plain, outcome=Outcome.REVOKED.value, worked_at=now, revocation=Subquery(own))
     if not others:
         return
     made = Revocation.objects.filter(batch=batch, asked_at=now, group__in=[item.group_id for item in others])
@@ -194,28 +189,38 @@ def _write(batch: Batch, plain: Sequence[BatchItem], others: Sequence[BatchItem]
     for item in others:
         # What was put in the trash by an earlier try of this batch is what a restore of it would bring back.
         item.revocation_id = item.revocation_id or revocations.get(item.group_id)
-    fields = ["outcome", "detail", "refusal", "worked_at", "revocation", "position"]
-    BatchItem.objects.bulk_update(others, fields)
+    BatchItem.objects.bulk_update(others, [*SAID, "revocation", "position"])
+
+
+def _update(items: Sequence[BatchItem], **values: Any) -> None:
+    if items:
+        BatchItem.objects.filter(pk__in=[item.pk for item in items]).update(**values)
 
 
 def _restore(batch: Batch, items: Sequence[BatchItem], *, by: Actor, now: datetime) -> None:
     newest = _newest(items)
-    again = [item for item in items if newest.get(item.group_id, item.revocation_id) != item.revocation_id]
-    ready = [item for item in items if item not in again]
-    results = restore(groups=[item.group_id for item in ready], by=by, now=now, reason=batch.reason, batch=batch.pk)
-    for item in again:
-        outcome.revoked_since(item, now=now)
+    ready = [item for item in items if newest.get(item.group_id, item.revocation_id) == item.revocation_id]
+    asked = [item.group_id for item in ready]
+    results = restore(groups=asked, by=by, now=now, reason=batch.reason, batch=batch.pk)
     for item, result in zip(ready, results, strict=True):
         outcome.of_restore(item, result, now=now)
-    BatchItem.objects.bulk_update(items, ["outcome", "detail", "refusal", "worked_at"])
+    for item in items:
+        if item.worked_at is None:
+            outcome.revoked_since(item, now=now)
+    plain = [item for item in ready if item.outcome == Outcome.RESTORED and not item.detail]
+    _update(plain, outcome=Outcome.RESTORED.value, worked_at=now)
+    done = {item.pk for item in plain}
+    if others := [item for item in items if item.pk not in done]:
+        BatchItem.objects.bulk_update(others, SAID)
 
 
 def _newest(items: Sequence[BatchItem]) -> dict[UUID, UUID]:
     """Lock the groups, and return by which revocation each has something in the trash last."""
     ids = [item.group_id for item in items]
     list(Group.objects.select_for_update(of=("self",)).filter(pk__in=ids).order_by("pk").values_list("pk"))
-    standing = Revocation.objects.filter(group__in=ids, removed__state=EffectState.REVOKED)
-    return dict(standing.order_by("pk").values_list("group", "pk"))
+    asked = Revocation.objects.filter(group__in=ids).order_by("pk")
+    standing = asked.filter(Exists(queries.lying_by(OuterRef("pk"), group=OuterRef("group"))))
+    return dict(standing.values_list("group", "pk"))
 
 
 def _finish(batch: Batch, *, by: Actor, now: datetime) -> None:
@@ -241,5 +246,5 @@ def _give_up(key: UUID, error: Exception, *, by: Actor, now: datetime) -> int:
             result = Result(item.group_id, refusal=error)
             action = "restore_refused" if batch and batch.kind == Batch.Kind.RESTORE else "revoke_refused"
             refuse.log_refusals([result], action=action, by=by, now=now, reason="")
-        BatchItem.objects.bulk_update(items, ["outcome", "detail", "refusal", "worked_at"])
+        BatchItem.objects.bulk_update(items, SAID)
     return len(items)

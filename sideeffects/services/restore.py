@@ -199,7 +199,7 @@ def _decide(keys: Sequence[UUID], terms: _Terms) -> list[_Decided | Exception]:
 
 def _undoing(groups: Sequence[UUID]) -> dict[UUID, Revocation]:
     """Return by group the newest revocation of which something is not given back, else the newest that was."""
-    lying = Exists(Effect.objects.filter(revocation=OuterRef("pk"), state=EffectState.REVOKED))
+    lying = Exists(queries.lying_by(OuterRef("pk"), group=OuterRef("group")))
     asked = Revocation.objects.filter(group__in=groups).annotate(lying=lying)
     known = asked.filter(Q(lying=True) | Q(restored_at__isnull=False)).order_by("lying", "pk")
     return {row.group_id: row for row in known}

@@ -1,9 +1,11 @@
 """What would keep anyone from reading a page, or using it?"""
 
+from typing import Literal
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-LOOKS = [(360, "light"), (1280, "dark")]
+LOOKS: list[tuple[int, Literal["light", "dark"]]] = [(360, "light"), (1280, "dark")]
 
 
 def faults(page: Page) -> list[str]:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -74,7 +75,7 @@ def agrees(peer: Path, asked: list[dict[str, object]]) -> list[int]:
     return sizes
 
 
-def given_out(folder: Path, uids: list[object]) -> dict[str, object]:
+def given_out(folder: Path, uids: list[UUID]) -> dict[str, object]:
     """Sign the log as it is, and give out an export of all of it and the receipts of these records."""
     kept = signed()
     path = folder / f"{len(list(folder.iterdir()))}.ndjson"

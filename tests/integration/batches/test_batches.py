@@ -1,7 +1,7 @@
 """Is a batch worked newest first, each action once, honestly counted, and restored exactly?"""
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from sideeffects import batches
@@ -274,20 +274,38 @@ def test_a_scope_narrows_by_all_its_members():
         started(Scope(conversation="\u202ex"))
 
 
-def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkeypatch):
+@pytest.mark.parametrize("error", [KeyError, IntegrityError])
+def test_one_that_fails_for_no_foreseen_reason_is_named_and_the_others_go(monkeypatch, error):
     groups = notes(planner(), 5)
 
     def unforeseen(**asked):
         if groups[2].pk in asked["groups"]:
-            raise KeyError("secret")
+            raise error("secret")
         return revoke.revoke(**asked)
 
     monkeypatch.setattr(batch_work, "revoke", unforeseen)
     row = worked(started())
     assert fates(row) == ["revoked", "revoked", "failed", "revoked", "revoked"]
-    assert batches.items(row, "failed").get().detail == "Nothing was changed: KeyError."
+    assert batches.items(row, "failed").get().detail == f"Nothing was changed: {error.__name__}."
     assert [body["group"] for body in bodies("revoke_refused")] == [str(groups[2].pk)]
     assert told(row).failed == 1
+
+
+def test_a_batch_that_the_database_will_not_work_now_waits_and_others_go(monkeypatch):
+    by = planner()
+    [group], _ = notes(by, 1), notes(by, 1, conversation="c2")
+
+    def busy(**asked):
+        if group.pk in asked["groups"]:
+            raise OperationalError("canceling statement due to statement timeout")
+        return revoke.revoke(**asked)
+
+    monkeypatch.setattr(batch_work, "revoke", busy)
+    row, other = started(), started(Scope(conversation="c2"))
+    assert worked(other).state == "finished"
+    assert told(row).groups == {"not attempted": 1}
+    monkeypatch.undo()
+    assert told(worked(row)).groups == {"revoked": 1}
 
 
 def test_a_chunk_costs_as_many_statements_however_many_actions_it_holds():

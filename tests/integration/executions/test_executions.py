@@ -112,6 +112,23 @@ def test_past_a_window_an_agent_asks_nothing_and_an_admin_still_may(settings):
     assert [one["authority"] for one in written("rollback_asked")] == ["owner", "admin"]
 
 
+def test_a_rollback_said_twice_stays_with_whoever_asked_first(settings):
+    askable(settings)
+    run = Run()
+    run.do("s1", 0)
+    run.begin("s2", 2)
+    kept = ("state", "rollback_at", "rollback_by", "rollback_reason", "ended_at")
+    for at in (5, 20):
+        first = run.rollback(at, reason="wrong customer").row
+        again = run.rollback(at + 5, who="admin", reason="mine").row
+        assert [getattr(again, name) for name in kept] == [getattr(first, name) for name in kept]
+        assert first.rollback_by == "user:alice"
+        if at == 5:
+            run.complete("s2", 15)
+    assert (first.state, first.rollback_at, first.ended_at) == ("rolled_back", seconds(5), seconds(15))
+    assert len(written("rollback_asked")) == 1
+
+
 def test_only_an_accepted_plan_starts_and_only_once_at_a_time():
     by = planner()
     plan = proposed(by=by)

@@ -253,6 +253,35 @@ def test_a_change_of_a_row_that_lies_in_the_trash_is_put_back_there(by):
     take_back(created, leave_later=True, overrides={created.pk: seen})
     take_back(changed)
     assert said(row) == ("Plan", "First draft", True)
+    with pytest.raises(RestoreClashError, match="is in the trash by now: restore that first"):
+        give_back(changed)
+    give_back(created)
+    give_back(changed)
+    assert said(row) == ("Better plan", "First draft", False)
+
+
+def test_an_edit_in_the_trash_stays_one_whatever_is_put_back_there(by):
+    row = note(by)
+    created = Effect.objects.get().group
+    changed = update(by, row, title="Better plan")
+    with pytest.raises(EditedSinceError) as refused:
+        take_back(created, leave_later=True)
+    take_back(created, leave_later=True, overrides={created.pk: refused.value.seen})
+    edit(row, body="Changed in the trash")
+    with pytest.raises(EditedSinceError) as since:
+        take_back(changed)
+    take_back(changed, overrides={changed.pk: since.value.seen})
+    with pytest.raises(RestoreClashError, match=r"was edited in the trash \(title, body\)"):
+        give_back(created)
+
+
+def test_a_change_comes_back_beside_later_changes_of_other_fields(by):
+    row = note(by)
+    group = update(by, row, title="Better plan")
+    take_back(group)
+    edit(row, body="What alice wrote")
+    give_back(group)
+    assert said(row) == ("Better plan", "What alice wrote", False)
 
 
 # -- Who builds on it ------------------------------------------------------------------------------------------------
