@@ -82,13 +82,17 @@ class NotLandedError(CallError):
 
 
 class DeclarationDiffersError(CallError):
-    """The call had landed with another declaration; both are kept, a person decides. `difference`: what differs."""
+    """The call had landed with another declaration; a person decides. `difference`: what differs.
+
+    Both are kept, and `conflict` names this one; past a cap it is counted only, and `conflict` is None.
+    """
 
     def __init__(self, call: "Call", problem: ProblemError) -> None:
         self.conflict, self.difference = problem.members.get("conflict"), problem.members.get("difference") or {}
         numbers = ", ".join(f"{len(value)} {name}" for name, value in self.difference.items() if value)
         differs = numbers or "another principal"
-        super().__init__(call, f"Group {call.group} was declared before with other effects: {differs}. Both are kept.")
+        kept = "Both are kept" if self.conflict else "This one was counted and not kept"
+        super().__init__(call, f"Group {call.group} was declared before with other effects: {differs}. {kept}.")
 
 
 class NotDeclaredError(CallError):

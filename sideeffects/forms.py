@@ -9,7 +9,7 @@ from django import forms
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from audit.inert import shows_nothing, visible
@@ -18,7 +18,7 @@ from sideeffects.actors import SCOPES
 from sideeffects.models import Declaration, Role
 from sideeffects.requested import Asking
 from sideeffects.services.attest import Reason
-from sideeffects.services.foresight import Sight
+from sideeffects.services.foresight import Along, Sight
 
 LONGEST_DAYS = 3650
 LONGEST_NAME = 254  # of a person, where people log in by their mail address
@@ -123,12 +123,12 @@ class RevokeForm(ReasonForm):
 
     def __init__(self, *args: Any, sight: Sight, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not sight.all_later:
+        if not sight.along:
             del self.fields["later"]
             return
         field: Any = self.fields["later"]
         alone = [("leave", _("Take back this one only; they stay as they are"))] if sight.alone else []
-        field.choices = [("include", _("Take these back too, the newest first")), *alone]
+        field.choices = [("include", _include(sight.along)), *alone]
 
     def asked(self, group: UUID) -> dict[str, Any]:
         """Return what the service is asked for."""
@@ -139,6 +139,15 @@ class RevokeForm(ReasonForm):
             "overrides": {group: seen} if self.cleaned_data["override"] else {},
             "leave_later": later == "leave",
         }
+
+
+def _include(along: Along) -> str:
+    """Say how much more goes where later actions are taken back too."""
+    actions = ngettext("{n} later action", "{n} later actions", along.actions).format(n=along.actions)
+    objects = ngettext("{n} more object", "{n} more objects", along.objects).format(n=along.objects)
+    return gettext("Take these back too, the newest first: {objects} in {actions}").format(
+        objects=objects, actions=actions
+    )
 
 
 class _PickForm(forms.Form):

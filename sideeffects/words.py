@@ -220,7 +220,7 @@ def incomplete_because(facts: GroupFacts) -> list[str]:
     targets = facts.targets or "the target"
     said = [text.format(n=number, target=targets) for number, text in reasons if number > 0]
     if facts.conflict_open:
-        said += ["undone as declared"] if undone_as_declared(facts) else []
+        said += ["undone as declared"] if facts.more_declared and undone_as_declared(facts) else []
         said.append(conflict_words(facts.more_declared))
     return said
 

@@ -67,12 +67,13 @@ class Recorded:
 
 
 class DeclarationConflictError(Exception):
-    """A repeat declared something else; both declarations are kept, and a person decides."""
+    """A repeat declared something else, and a person decides; both declarations are kept, or past a cap the first."""
 
     def __init__(self, group: Group, declaration: Declaration) -> None:
         self.group, self.difference = str(group.pk), declaration.difference
         self.conflict = None if declaration._state.adding else str(declaration.pk)  # past the cap it is only counted
-        super().__init__("This call was declared before with other effects. Both are kept; a person has to decide.")
+        kept = "Both are kept" if self.conflict else "This one was counted and not kept, since too many are undecided"
+        super().__init__(f"This call was declared before with other effects. {kept}; a person has to decide.")
 
 
 class NotReportedError(Exception):

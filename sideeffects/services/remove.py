@@ -13,7 +13,7 @@ from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, MemberOutcome, Revocation
 from sideeffects.services.answers import Answer, MemberAnswer, Result
 from sideeffects.services.ask import ask
-from sideeffects.services.decided import Decided
+from sideeffects.services.decided import Decided, revoked_piece
 from sideeffects.setwise import among
 from sideeffects.targets import local
 from sideeffects.transitions import EffectState, Operation, Outcome, effect_after, outcome_of
@@ -36,7 +36,7 @@ def remove(
     A local failure undoes the requests too, since nothing of them has left the database. Inside the caller's
     transaction; the groups and `rows` are locked. Raises MembersFailedError. Writes `COMPENSATE`.
     """
-    passed_over = _passed_over(decided, rows, now=now)
+    passed_over, lying = _passed_over(decided, rows, now=now), _lying(decided, rows)
     absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
     revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger, batch=batch) for one in decided]
     _keep(revocations)
@@ -46,6 +46,7 @@ def remove(
     ask(asked, {revocation.group_id: revocation for revocation in revocations}, now=now)
     _stamp(decided, revocations, now=now)
     _note_overridden(decided, passed_over, rows, now=now)
+    _note_put_back(lying, rows, now=now)
     answers = [_answer(one) for one in decided]
     _keep_outcomes(revocations, answers)
     entries = [
@@ -150,6 +151,34 @@ def _note_overridden(
         effect.version_undone = versions[piece.key]
         effect.version_over = passed_over.get(piece.key, "")
     Effect.objects.bulk_update([effect for effect, _ in overridden], ["version_undone", "version_over"])
+
+
+def _lying(decided: Sequence[Decided], rows: local.Rows) -> list[tuple[Effect, local.Piece]]:
+    """Return what other revocations keep in the trash as they left it, and this one is about to put back there."""
+    pieces = [piece for one in decided for piece in one.pieces if piece.operation is Operation.UPDATE and piece in rows]
+    owners = {piece.key: piece.owner for piece in pieces if not rows.is_standing(piece)}
+    if not owners:
+        return []
+    kept = Effect.objects.filter(state=EffectState.REVOKED, operation=Operation.CREATE)
+    found = kept.filter(type__in={type_ for type_, _ in owners}, object_id__in={key for _, key in owners})
+    lying = [
+        (effect, revoked_piece(effect, owners[effect.type, effect.object_id]))
+        for effect in found
+        if (effect.type, effect.object_id) in owners
+    ]
+    rows.read([piece for _, piece in lying])
+    edited = rows.edits([piece for _, piece in lying])
+    return [(effect, piece) for effect, piece in lying if piece.key not in edited]
+
+
+def _note_put_back(lying: Sequence[tuple[Effect, local.Piece]], rows: local.Rows, *, now: datetime) -> None:
+    """Keep how this leaves what lies in the trash: it was no edit, so it stands in no restore's way."""
+    if not lying:
+        return
+    versions = rows.versions([piece for _, piece in lying], now=now)
+    for effect, piece in lying:
+        effect.version_undone = versions[piece.key]
+    Effect.objects.bulk_update([effect for effect, _ in lying], ["version_undone"])
 
 
 def _answer(one: Decided) -> Answer:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sideeffects.targets.base import LocalAdapter
 from sideeffects.targets.local import Piece, by_adapter
+from sideeffects.transitions import Operation
 
 
 @dataclass(frozen=True)
@@ -60,23 +61,34 @@ def _in_the_way(adapter: LocalAdapter, rows: Any, one: Returning) -> str:
     if row is None:
         return "is not there any more"
     if adapter.is_deleted(row) is not one.deleted:
-        return "is not in the trash any more" if one.deleted else "is in the trash by now"
+        return "is not in the trash any more" if one.deleted else "is in the trash by now: restore that first"
     return "" if adapter.belongs_to(row, one.piece.owner) else "belongs to someone else by now"
 
 
 def _edited(adapter: LocalAdapter, rows: Any, returning: Sequence[Returning]) -> dict[str, str]:
     """Return, by id, which fields someone has changed since the revoke."""
-    left = adapter.contents({one.version for one in returning if one.version})
+    versions = {version for one in returning for version in (one.version, *_around(one.piece)) if version}
+    left = adapter.contents(versions)
     said = {}
     for one in returning:
         row, was = rows.get(one.piece.id), left.get(one.version)
         if row is None or was is None:
             continue
-        fields = [adapter.label(name) for name, value in adapter.content(row).items() if was.get(name) != value]
+        before, after = (left.get(version) for version in _around(one.piece) or ("", ""))
+        fields = [
+            adapter.label(name)
+            for name, value in adapter.content(row).items()
+            if was.get(name) != value and (before is None or after is None or before.get(name) != after.get(name))
+        ]
         if fields:
             where = "in the trash" if one.deleted else "since the revoke"
             said[one.piece.id] = f"was edited {where} ({', '.join(fields)})"
     return said
+
+
+def _around(piece: Piece) -> tuple[str, ...]:
+    """Return the versions between which an update changed what a restore would write; nothing of other writes."""
+    return (piece.before, piece.after) if piece.operation is Operation.UPDATE else ()
 
 
 def _orphans(

@@ -31,7 +31,8 @@ def page(request: ActorRequest, group: UUID) -> HttpResponse:
 def revoke(request: ActorRequest, group: UUID) -> HttpResponse:
     """Ask before a revoke; a POST does it and leads to its outcome."""
     view = dossiers.find(group, by=request.actor)
-    sight, now = foresight.before(view.group, by=request.actor), timezone.now()  # noqa: TID251  (a face)
+    now = timezone.now()  # noqa: TID251  (a face)
+    sight = foresight.before(view.group, by=request.actor, now=now)
     form = RevokeForm(request.POST if request.method == "POST" else None, required=view.needs_reason, sight=sight)
     if form.is_valid():
         results = revoke_groups(by=request.actor, now=now, trigger=Trigger.CLICK, **form.asked(group))
@@ -50,7 +51,8 @@ def _revoked(request: ActorRequest, view: GroupView, results: Sequence[Result]) 
     if not since.needs_a_look(own):
         return _outcome(request, own.unwrap())
     messages.warning(request, str(own.refusal))
-    sight, now = foresight.before(view.group, by=request.actor), timezone.now()  # noqa: TID251  (a face)
+    now = timezone.now()  # noqa: TID251  (a face)
+    sight = foresight.before(view.group, by=request.actor, now=now)
     form = RevokeForm(initial=request.POST.dict(), required=view.needs_reason, sight=sight)
     question = questions.before_revoke(view, now=now)
     return _ask(request, "sideeffects/revoke.html", view, question, form, sight=sight, status=409)

@@ -110,3 +110,37 @@ def test_what_cannot_go_alone_does_not_offer_it(reader, by):
     alice.send(ask, status=422, later="leave")
     alice.send(ask, later="include")
     assert Note.objects.get().deleted_at is not None
+
+
+def test_the_choice_says_how_much_more_goes_and_asks_nothing_about_what_goes_with_it(reader, by):
+    run(by, "note.create", {"title": "Plan"})
+    key = str(Note.objects.get().pk)
+    created = Note.objects.get().owner.groups_owned.earliest("pk")
+    run(by, "note.update", {"note": key, "title": "Better"})
+    alice, ask = reader("alice"), reverse("group-revoke", args=[created.pk])
+    question = alice.read(ask)
+    assert "Take these back too, the newest first: 1 more object in 1 later action" in question
+    assert "Where they are taken back too, nothing is passed over" in question
+    assert "For this one only: take it back over" in question
+    assert "Revoke what was chosen" in question
+    assert "Revoke 1 object" not in question
+    run(by, "note.delete", {"notes": [key]})
+    question = alice.read(ask)
+    assert "2 more objects in 2 later actions" in question
+    assert "Changed since the agent" not in question, "this one cannot go alone, so nothing is passed over"
+    assert "take it back over" not in question
+    assert "Take back this one only" not in question
+    assert "Outcome: revoked" in alice.send(ask, later="include")
+    assert Note.objects.get().deleted_at is not None
+
+
+def test_what_a_person_changed_is_still_asked_about_where_later_actions_go_too(reader, by):
+    run(by, "note.create", {"title": "Plan", "body": "First"})
+    note = Note.objects.get()
+    created = note.owner.groups_owned.earliest("pk")
+    note.body = "By alice"
+    note.save()
+    run(by, "note.update", {"note": str(note.pk), "title": "Better"})
+    question = reader("alice").read(reverse("group-revoke", args=[created.pk]))
+    assert "Nothing is taken back over it unless you say so below" in question
+    assert "nothing is passed over" not in question

@@ -253,6 +253,35 @@ def test_a_change_of_a_row_that_lies_in_the_trash_is_put_back_there(by):
     take_back(created, leave_later=True, overrides={created.pk: seen})
     take_back(changed)
     assert said(row) == ("Plan", "First draft", True)
+    with pytest.raises(RestoreClashError, match="is in the trash by now: restore that first"):
+        give_back(changed)
+    give_back(created)
+    give_back(changed)
+    assert said(row) == ("Better plan", "First draft", False)
+
+
+def test_an_edit_in_the_trash_stays_one_whatever_is_put_back_there(by):
+    row = note(by)
+    created = Effect.objects.get().group
+    changed = update(by, row, title="Better plan")
+    with pytest.raises(EditedSinceError) as refused:
+        take_back(created, leave_later=True)
+    take_back(created, leave_later=True, overrides={created.pk: refused.value.seen})
+    edit(row, body="Changed in the trash")
+    with pytest.raises(EditedSinceError) as since:
+        take_back(changed)
+    take_back(changed, overrides={changed.pk: since.value.seen})
+    with pytest.raises(RestoreClashError, match=r"was edited in the trash \(title, body\)"):
+        give_back(created)
+
+
+def test_a_change_comes_back_beside_later_changes_of_other_fields(by):
+    row = note(by)
+    group = update(by, row, title="Better plan")
+    take_back(group)
+    edit(row, body="What alice wrote")
+    give_back(group)
+    assert said(row) == ("Better plan", "What alice wrote", False)
 
 
 # -- Who builds on it ------------------------------------------------------------------------------------------------
@@ -305,6 +334,26 @@ def test_one_alone_goes_where_that_is_possible(by, tower):
     seen = refused.value.seen
     assert take_back(task, leave_later=True, overrides={task.pk: seen}).complete
     assert Task.objects.filter(deleted_at=None).count() == 1
+
+
+def test_what_was_changed_again_goes_only_after_that(by):
+    """Alone it would undo the later change unsaid, and that would bring the earlier one's words back."""
+    row = note(by)
+    first, other = update(by, row, title="Second"), update(by, row, body="Longer")
+    assert dependants.of([first.pk])[first.pk][other.pk].blocks is False
+    again = update(by, row, title="Third")
+    assert dependants.of([first.pk])[first.pk][again.pk].blocks is True
+    with pytest.raises(DependedOnError, match="changed again what it had changed") as refused:
+        take_back(first, leave_later=True)
+    assert not refused.value.alone
+    take_back(again)
+    with pytest.raises(EditedSinceError) as since:
+        take_back(first, leave_later=True)
+    take_back(first, leave_later=True, overrides={first.pk: since.value.seen})
+    assert said(row) == ("Plan", "Longer", False)
+    give_back(first)
+    give_back(again)
+    assert said(row) == ("Third", "Longer", False)
 
 
 def test_where_a_later_one_fails_the_earlier_one_stays(by, tower):

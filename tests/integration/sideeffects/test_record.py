@@ -325,6 +325,9 @@ def test_conflicts_are_kept_up_to_a_cap_and_counted_beyond_it(monkeypatch):
     results = [report(by, [contact(f"x_{number}")]) for number in range(5)]
     assert [result.result for result in results] == ["conflict"] * 5
     assert [result.created for result in results] == [True] * 3 + [False] * 2
+    for result, kept in ((results[2], "Both are kept"), (results[3], "This one was counted and not kept")):
+        with pytest.raises(DeclarationConflictError, match=kept):
+            result.check_agrees()
     assert Declaration.objects.filter(held=False, kept=True).count() == 3
     assert Group.objects.get().declarations_not_kept == 2
     assert Declaration.objects.get(kept=False).seen == 2
