@@ -25,7 +25,7 @@ from config.problems import members_of
 from plans import courses
 from plans import policies as plan_policies
 from plans.core import gates, lifecycle
-from plans.services import complete, decide, rollback, start, stop, submit
+from plans.services import complete, decide, guard, rollback, start, stop, submit
 from plans.services import keys as plan_keys
 from sideeffects import policies
 from sideeffects.actors import NobodyError
@@ -182,6 +182,7 @@ TABLE: dict[type[Exception], Refusal] = {
     **_ours(409, _t("Blocked: an undo window has closed"), gates.WindowLapsedError),
     **_ours(409, _t("Not possible now"), lifecycle.ExecutionStateError),
     **_ours(409, _t("The step is not running"), complete.StepNotRunningError),
+    **_ours(409, _t("The step has not begun"), guard.StepNotBegunError),
     **_ours(409, _t("A person decides this step"), complete.StepForPersonError),
     **_ours(422, _t("What the step wrote is missing"), complete.EffectsMissingError),
     **_ours(409, _t("Nothing waits for a decision"), decide.NotWaitingError),

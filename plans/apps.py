@@ -11,5 +11,6 @@ class PlansConfig(AppConfig):
     name = "plans"
 
     def ready(self) -> None:
-        """Make the tool for decisions known."""
+        """Make the tool for decisions known, and hold calls that are steps to the gates."""
         import_module("plans.tools")
+        import_module("plans.services.guard")

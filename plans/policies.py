@@ -12,11 +12,17 @@ from sideeffects.policies import (
     ReadOnlyError,
     ReasonRequiredError,
     ScopeMissingError,
+    only_reads,
 )
 
 
 def check_may_propose(by: Actor) -> None:
-    """Let through persons for themselves, agents with the scope `propose`; raises what tells it best."""
+    """Let through persons for themselves, agents with the scope `propose`; raises what tells it best.
+
+    Who is an auditor and nothing else changes nothing: ReadOnlyError.
+    """
+    if only_reads(by):
+        raise ReadOnlyError
     if by.token is not None and "propose" not in by.token.scopes:
         raise ScopeMissingError("propose")
     if by.user is None:

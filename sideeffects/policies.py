@@ -194,6 +194,11 @@ def check_may_steer(by: Actor, batch: Batch, action: str) -> None:
         raise NotFoundError("batch", str(batch.pk))
 
 
+def only_reads(by: Actor) -> bool:
+    """Say whether an auditor asks who is no admin."""
+    return by.is_auditor and not by.is_admin
+
+
 def check_says_why(reason: str) -> None:
     """Let through a reason that a reader sees something of; raises ReasonRequiredError."""
     if shows_nothing(reason):

@@ -77,7 +77,7 @@ def start(
 
     `via` says what asked: click or api. `seen`: the preview's. `key`: the asker's own Idempotency-Key; repeated with
     the same `fingerprint` it names the batch it started. Raises NotFoundError, ScopeMissingError, ReasonRequiredError,
-    NothingSelectedError, SelectionChangedError, BatchKeyReusedError. Writes `batch_started`.
+    ReadOnlyError, NothingSelectedError, SelectionChangedError, BatchKeyReusedError. Writes `batch_started`.
     """
     policies.check_may_batch(by, others=False, reason="")
     hashed = hashlib.sha256(f"{by.party.type}:{by.party.id} {by.user.pk} {key}".encode()).hexdigest() if key else ""
@@ -90,7 +90,7 @@ def start(
             _freeze(batch, scope.groups_for(by))
             found = count(batch, by=by)
             if not batch.groups:
-                raise NothingSelectedError(scope)
+                raise policies.ReadOnlyError if policies.only_reads(by) else NothingSelectedError(scope)
             if seen and seen != (current := _seen(batch)):
                 raise SelectionChangedError(batch, current)
             begin(batch, found, via=via, by=by, now=now)

@@ -74,6 +74,7 @@ def execute(*, tool: RegisteredTool, call: record.ToolCall, owner: Any, by: Acto
     policies.check_may_record(by)
     arguments = _checked(tool, call.arguments)
     key = record.key_of(call, owner=owner, by=by, executed=True)
+    record.check_let_through(call, executed=True, owner=owner, by=by, now=now)
     version = version_of(call.tool, by=by, now=now)
     record.check_not_blocked(call, version, owner=owner, by=by, now=now)
     try:

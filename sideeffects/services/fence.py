@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 Result = Fence.Result
 IN_FLIGHT = frozenset({GroupState.OPEN, GroupState.LOST})
 ARRIVED = [GroupState.LANDED, GroupState.FAILED]
+TAKEN_OVER = "a person's own fence takes over from the agent's"
 
 wake_fences = partial(wake, "sideeffects.fire_fences")
 
@@ -51,17 +52,20 @@ class FenceVoidError(Exception):
 def put(*, group: UUID, reason: str, by: Actor, now: datetime) -> Fence:
     """Have a call in flight revoked when it arrives; where a fence waits already, that one stands.
 
-    Raises NotFoundError, ReadOnlyError, ScopeMissingError, ReasonRequiredError, NotInFlightError. Writes `fence_set`.
+    Only a person's takes over from an agent's, whose scope and cap might keep it from firing. Raises NotFoundError,
+    ReadOnlyError, ScopeMissingError, ReasonRequiredError, NotInFlightError. Writes `fence_set`, and before it
+    `fence_lifted` where it takes over.
     """
     reason = reason.strip()
     with transaction.atomic():
         row = _locked(group)
         authority = policies.check_may_revoke(by, row, reason=reason)
         waiting = row.fences.filter(lifted_at=None, ended_at=None).first()
-        if waiting is not None:
+        if waiting is not None and not (waiting.agent_id and by.is_person):
             return waiting
         if row.state not in IN_FLIGHT:
             raise NotInFlightError(row)
+        entries = [_lifted(waiting, TAKEN_OVER, by=by, now=now)] if waiting is not None else []
         fence = Fence.objects.create(
             group=row,
             set_at=now,
@@ -73,7 +77,7 @@ def put(*, group: UUID, reason: str, by: Actor, now: datetime) -> Fence:
             reason=reason,
         )
         data = {**row.call_words(), "authority": fence.authority, "reason": reason}
-        log.append([_entry("fence_set", fence, data, by=by)], now=now)
+        log.append([*entries, _entry("fence_set", fence, data, by=by)], now=now)
     return fence
 
 
@@ -94,11 +98,16 @@ def lift(*, group: UUID, reason: str, by: Actor, now: datetime) -> Fence:
             return fence
         if not fence.is_waiting:
             raise FenceEndedError(fence)
-        fence.lifted_at, fence.lifted_by, fence.lifted_reason = now, str(by.party), reason
-        fence.save(update_fields=["lifted_at", "lifted_by", "lifted_reason"])
-        data = {**row.call_words(), "set_by": fence.set_by, "reason": reason}
-        log.append([_entry("fence_lifted", fence, data, by=by)], now=now)
+        fence.group = row
+        log.append([_lifted(fence, reason, by=by, now=now)], now=now)
     return fence
+
+
+def _lifted(fence: Fence, reason: str, *, by: Actor, now: datetime) -> log.Entry:
+    fence.lifted_at, fence.lifted_by, fence.lifted_reason = now, str(by.party), reason
+    fence.save(update_fields=["lifted_at", "lifted_by", "lifted_reason"])
+    data = {**fence.group.call_words(), "set_by": fence.set_by, "reason": reason}
+    return _entry("fence_lifted", fence, data, by=by)
 
 
 def _locked(group: UUID) -> Group:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import IntegrityError, connection, transaction
 
@@ -20,6 +20,16 @@ from sideeffects.transitions import GroupState
 
 Source = Group.Source
 _HOLDERS = "SELECT 1 FROM sideeffects_group WHERE owner_id = %s AND key = %s AND NOT state = 'failed' LIMIT 1"
+
+
+class Check(Protocol):
+    """What another app asks of a call before it is recorded or run; it raises its refusal."""
+
+    def __call__(self, call: "ToolCall", *, executed: bool, owner: Any, by: Actor, now: datetime) -> None:
+        """Let a call through."""
+
+
+CHECKS: list[Check] = []
 
 
 class Status(StrEnum):
@@ -88,6 +98,12 @@ def check_not_blocked(call: ToolCall, version: ToolVersion | None, *, owner: Any
         return
     log_refused(call, reason="tool-blocked", owner=owner, by=by, now=now)
     raise ToolBlockedError(call.tool)
+
+
+def check_let_through(call: ToolCall, *, executed: bool, owner: Any, by: Actor, now: datetime) -> None:
+    """Let through a call that every app lets through; raises the refusal of the one that does not."""
+    for check in CHECKS:
+        check(call, executed=executed, owner=owner, by=by, now=now)
 
 
 def log_refused(call: ToolCall, *, reason: str, owner: Any, by: Actor, now: datetime) -> None:
@@ -194,6 +210,8 @@ def record(
     """
     policies.check_may_record(by, executing=source == Source.REPORTED and bool(call.execution))
     key = key_of(call, owner=owner, by=by)
+    if source != Source.IMPORTED:
+        check_let_through(call, executed=False, owner=owner, by=by, now=now)
     version = version_of(call.tool, by=by, now=now)
     if status is Status.IN_FLIGHT and source != Source.IMPORTED:
         check_not_blocked(call, version, owner=owner, by=by, now=now)

@@ -3,16 +3,19 @@
 import json
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import time_machine
 from django.test import Client
 
+from plans.models import PlanSubmission
 from sideeffects import actors
 from sideeffects.client import Console, ProblemError
+from sideeffects.models import Group
 from sideeffects.services import tokens
 from tests import factories
-from tests.executions import Run, seconds, six
+from tests.executions import Run, seconds, six, step
 from tests.factories import NOW, person
 
 pytestmark = pytest.mark.django_db
@@ -131,6 +134,42 @@ def test_ids_with_odd_characters_are_steps_too(agent):
     plan["steps"][0] |= {"id": "a/b ü?#", "compensation": {"tool": "x"}}
     here = started(agent, plan)
     assert agent.post(f"{here}/steps/a%2Fb%20%C3%BC%3F%23/begin")["steps"][0]["state"] == "begun"
+
+
+def test_no_call_passes_a_gate_by_the_key_of_a_step_that_has_not_begun(agent):
+    agent = Agent("propose", "execute", "read", "record")
+    a = step("a", "note.create", undo="note.delete", maxDurationSeconds=60, undoTtlSeconds=7200)
+    h, d = six()["steps"][2] | {"id": "h"}, step("d", "fee.capture", maxDurationSeconds=60)
+    plan = six() | {"sagaId": "sg_gate", "pivotIndex": 2, "steps": [h, a, d]}
+    here = started(agent, plan)
+    keys = [one["idempotency_key"] for one in agent.post(f"{here}/steps/h/begin")["steps"]]
+    note = {"tool": "note.create", "arguments": {"body": "early"}, "conversation": "c"}
+    email = {"tool": "email.send", "arguments": {}, "conversation": "c", "status": "landed", "effects": []}
+    member = {"execution": here.removeprefix("executions/"), "step": "a"}
+    for call, key in ((note, keys[1]), (email, keys[1]), (email, keys[0]), (note | member, ""), (email | member, "")):
+        agent.client.defaults["HTTP_IDEMPOTENCY_KEY"] = key or str(uuid4())
+        refused = agent.post("tool-calls", call, at=1, status=409)
+        assert refused["type"] == "/help#step-not-begun"
+    assert not Group.objects.exists()
+    alice = Agent()
+    alice.client = Client()
+    alice.client.force_login(person("alice").user)
+    alice.post(f"{here}/steps/h/approve", at=2)
+    agent.post(f"{here}/steps/a/begin", at=3)
+    agent.client.defaults["HTTP_IDEMPOTENCY_KEY"] = keys[1]
+    agent.post("tool-calls", note, at=4, status=201)
+    done = agent.post(f"{here}/steps/a/complete", {}, at=5)
+    assert done["steps"][1]["group"] == str(Group.objects.get().pk)
+
+
+def test_an_auditor_proposes_no_plan_and_starts_no_batch():
+    auditor = Agent()
+    auditor.client = Client()
+    auditor.client.force_login(person("auditor").user)
+    factories.project(factories.planner())
+    for path, body in (("plans", six()), ("batches", {"conversation": "c1"})):
+        assert auditor.post(path, body, status=403)["type"] == "/help#read-only"
+    assert not PlanSubmission.objects.exists()
 
 
 def test_the_client_carries_out_a_plan(live_server, transactional_db):

@@ -83,6 +83,26 @@ def test_what_lands_is_revoked_once_in_the_name_of_whoever_set_the_fence(by):
     assert notes(group) == ["Revoke asked by the fence that alice had set"]
 
 
+def test_a_person_s_fence_takes_over_from_an_agent_s_and_holds_where_the_agent_s_cap_would_not(by, settings):
+    settings.AGENT_REVOKES_PER_HOUR = 0
+    group, other = opened(by), opened(by, arguments={"n": 2})
+    agents = fenced(group, by)
+    hers = fenced(group, reason="I want this gone")
+    assert (fenced(group, by), fenced(group, "alice", "again")) == (hers, hers), "hers stays as it is"
+    agents.refresh_from_db()
+    assert (agents.state, agents.lifted_by) == ("lifted", "user:alice")
+    assert (hers.set_by, hers.reason) == ("user:alice", "I want this gone")
+    assert "takes over" in bodies("fence_lifted")[0]["data"]["reason"]
+    assert [body["actor"]["name"] for body in bodies("fence_set")] == ["planner", "alice"]
+    refused = fenced(other, by)
+    landed(group, by)
+    land.land(group=other.pk, effects=[contact("c_2")], by=by, now=later(minutes=2))
+    assert fired() == 2
+    assert ended(hers) == ("fired", "not sent")
+    assert ended(refused)[0] == "refused"
+    assert Notice.objects.get(group=other).kind == "fence not fired", "the owner is told"
+
+
 def test_a_call_that_was_lost_and_lands_after_all_is_caught(by):
     group = opened(by)
     land.lose(group=group.pk, reason="timeout", by=by, now=later(seconds=1))
