@@ -139,11 +139,12 @@ def test_ids_with_odd_characters_are_steps_too(agent):
 def test_no_call_passes_a_gate_by_the_key_of_a_step_that_has_not_begun(agent):
     agent = Agent("propose", "execute", "read", "record")
     a = step("a", "note.create", undo="note.delete", maxDurationSeconds=60, undoTtlSeconds=7200)
-    h, d = six()["steps"][2] | {"id": "h"}, step("d", "fee.capture", maxDurationSeconds=60)
+    h = step("h", "human.approve", undo="x", maxDurationSeconds=600)
+    d = step("d", "fee.capture", maxDurationSeconds=60)
     plan = six() | {"sagaId": "sg_gate", "pivotIndex": 2, "steps": [h, a, d]}
     here = started(agent, plan)
     keys = [one["idempotency_key"] for one in agent.post(f"{here}/steps/h/begin")["steps"]]
-    note = {"tool": "note.create", "arguments": {"body": "early"}, "conversation": "c"}
+    note = {"tool": "note.create", "arguments": {"title": "early"}, "conversation": "c"}
     email = {"tool": "email.send", "arguments": {}, "conversation": "c", "status": "landed", "effects": []}
     member = {"execution": here.removeprefix("executions/"), "step": "a"}
     for call, key in ((note, keys[1]), (email, keys[1]), (email, keys[0]), (note | member, ""), (email | member, "")):
