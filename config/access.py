@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from config import errors
 from sideeffects import actors
 from sideeffects.actors import ADMIN, AUDITOR, NOBODY, Actor
+from sideeffects.policies import ForPersonsOnlyError
 
 ANYONE, OWNER, STAFF = "anyone", "owner", "staff"  # signed out too; every signed-in person; Django's is_staff
 RECORD, PROPOSE, EXECUTE, REVOKE_OWN, READ = actors.SCOPES
@@ -185,6 +186,22 @@ TABLE: dict[str, Methods] = {
 }
 
 
+# What an agent that asks for it is told is a person's decision; as the services say it.
+JUDGMENTS = {
+    "api-group-restore": "restore",
+    "api-group-fence": "lift a fence",
+    "api-conflict-resolve": "decide about a difference",
+    "api-step-approve": "approve or decline a step",
+    "api-step-decline": "approve or decline a step",
+    "api-request-retry": "try again",
+    "api-request-attest": "attest",
+    "api-batch-stop": "stop a batch",
+    "api-batch-resume": "have a batch go on",
+    "api-batch-retry": "try again",
+    "api-batch-restore": "restore",
+}
+
+
 class Verdict(Enum):
     """What the table says about one asking."""
 
@@ -207,12 +224,16 @@ def judge(endpoint: str, method: str, actor: Actor) -> Verdict:
     methods = TABLE.get(endpoint)
     if methods is None:
         return Verdict.UNLISTED
-    rule = methods.get("GET" if method in {"HEAD", "OPTIONS"} else method)
+    rule = methods.get(_as_listed(method))
     if rule is not None and rule.allows(actor):
         return Verdict.ALLOWED
     if rule is None and any(other.allows(actor) for other in methods.values()):
         return Verdict.WRONG_METHOD
     return Verdict.SIGNED_OUT if actor.is_nobody else Verdict.FORBIDDEN
+
+
+def _as_listed(method: str) -> str:
+    return "GET" if method in {"HEAD", "OPTIONS"} else method
 
 
 def _held_by(actor: Actor) -> frozenset[str]:
@@ -279,15 +300,18 @@ def _refuse(request: HttpRequest, verdict: Verdict) -> HttpResponse:
         return errors.answer(request, exceptions.MethodNotAllowed(request.method or ""))
     if verdict is Verdict.SIGNED_OUT:
         return errors.answer(request, exceptions.NotAuthenticated())
-    return errors.answer(request, exceptions.PermissionDenied(_needs(endpoint_of(request.resolver_match))))
+    return errors.answer(
+        request, exceptions.PermissionDenied(_needs(endpoint_of(request.resolver_match), request.method or ""))
+    )
 
 
-def _needs(endpoint: str) -> str:
+def _needs(endpoint: str, method: str) -> str:
     """Say what would have been needed, in words; an unlisted address says so."""
     if endpoint not in TABLE:
         return _("This address is not listed for anyone.")
-    roles = sorted({role for rule in TABLE[endpoint].values() for role in rule.roles})
-    scopes = sorted({scope for rule in TABLE[endpoint].values() for scope in rule.scopes})
+    rules = [rule for name, rule in TABLE[endpoint].items() if name == _as_listed(method)] or TABLE[endpoint].values()
+    roles = sorted({role for rule in rules for role in rule.roles})
+    scopes = sorted({scope for rule in rules for scope in rule.scopes})
     return _("This needs one of: {names}.").format(
         names=", ".join(
             [_("role {name}").format(name=r) for r in roles] + [_("scope {name}").format(name=s) for s in scopes]
@@ -310,5 +334,13 @@ class TablePermission(BasePermission):
         if verdict is Verdict.SIGNED_OUT:
             raise exceptions.NotAuthenticated
         if verdict is not Verdict.ALLOWED:
-            raise exceptions.PermissionDenied(_needs(endpoint))
+            raise _denied(endpoint, request.method or "", actor)
         return True
+
+
+def _denied(endpoint: str, method: str, actor: Actor) -> Exception:
+    """Return what tells an asker best why not: an agent at a judgment, that no scope would open it."""
+    rule = TABLE.get(endpoint, {}).get(_as_listed(method))
+    if actor.token is not None and endpoint in JUDGMENTS and rule is not None and not rule.scopes:
+        return ForPersonsOnlyError(JUDGMENTS[endpoint])
+    return exceptions.PermissionDenied(_needs(endpoint, method))

@@ -201,7 +201,7 @@ TABLE: dict[type[Exception], Refusal] = {
     core.TooManyFieldsSent: _TOO_LARGE,
     core.TooManyFilesSent: _TOO_LARGE,
     core.SuspiciousOperation: _UNREADABLE,
-    core.BadRequest: _UNREADABLE,
+    core.BadRequest: Refusal("bad-value", 400, _t("Not understood")),
     MultiPartParserError: _UNREADABLE,
     drf.ParseError: Refusal("bad-body", 400, _t("The body cannot be read")),
     drf.ValidationError: Refusal("invalid", 400, _t("Something in it cannot be right"), _t("See errors.")),

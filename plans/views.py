@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -17,14 +16,14 @@ from plans.core.words import place
 from plans.forms import PlanForm, PlanListForm
 from plans.services.submit import submit
 from sideeffects.actors import ActorRequest
+from sideeffects.forms import read
 
 
 @require_safe
 def page(request: ActorRequest) -> HttpResponse:
     """List the plans that whoever looks may see."""
     form = PlanListForm(request.GET)
-    if not form.is_valid():
-        raise BadRequest
+    read(form, request)
     found = queries.plans(by=request.actor, **form.asked())
     return render(request, "plans/plans.html", {"found": found, "form": form})
 

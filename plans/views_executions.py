@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -18,6 +17,7 @@ from plans.outlook import Outlook, StepView
 from plans.services.decide import approve, decline
 from plans.services.rollback import rollback
 from sideeffects.actors import ActorRequest
+from sideeffects.forms import read
 
 VERBS = {"approve": approve, "decline": decline}
 
@@ -26,8 +26,7 @@ VERBS = {"approve": approve, "decline": decline}
 def page(request: ActorRequest) -> HttpResponse:
     """List the executions that whoever looks may see, and say how much waits for them."""
     form = ExecutionListForm(request.GET)
-    if not form.is_valid():
-        raise BadRequest
+    read(form, request)
     now = timezone.now()  # noqa: TID251  (a face)
     found = queries.executions_page(by=request.actor, **form.asked())
     views = outlook.of(found.rows, by=request.actor, now=now)

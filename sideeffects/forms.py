@@ -225,7 +225,9 @@ class MembersForm(forms.Form):
 
 
 def read(form: forms.Form, request: HttpRequest) -> dict[str, Any]:
-    """Return what a form that no person fills in says; nonsense in it is a bad request."""
+    """Return what a form that no person fills in says; nonsense in it is a bad request, which names the members."""
     if not form.is_valid():
-        raise BadRequest(f"{request.path}: {', '.join(form.errors)}")
+        verb = gettext("This form says") if request.method == "POST" else gettext("This address says")
+        text = gettext("{verb} something that cannot be meant here: {names}.")
+        raise BadRequest(text.format(verb=verb, names=", ".join(form.errors)))
     return form.cleaned_data

@@ -109,12 +109,33 @@ EFFECT_TABLE: dict[tuple[EffectState, str], EffectState] = {
 }
 
 
+_SAID = {
+    "land": "can land",
+    "fail": "can be reported failed",
+    "lose": "can be reported lost",
+    "revoke": "can be revoked",
+    "find_gone": "can be found gone",
+    "restore": "can be restored",
+    "purge": "can be purged",
+    "request": "can be asked back",
+    "accept": "can be accepted by its target",
+    "confirm": "can be confirmed by its target",
+    "refuse": "can be refused by its target",
+    "lose_contact": "can become unknown",
+    "attest": "can be attested",
+}
+
+
 class TransitionError(Exception):
     """The table holds no arrow for this action from this state."""
 
     def __init__(self, state: GroupState | EffectState, action: str) -> None:
         self.state, self.action = state, action
-        super().__init__(f"Nothing leads from {state.value} by {action}.")
+        table = GROUP_TABLE if isinstance(state, GroupState) else EFFECT_TABLE
+        fitting = [known.value for known, name in table if name == action]
+        what = "This call" if isinstance(state, GroupState) else "This effect"
+        only = f"only one that is {' or '.join(fitting)}" if fitting else "none"
+        super().__init__(f"{what} is {state.value}; {only} {_SAID.get(action, 'can have this done')}.")
 
 
 def group_after(state: GroupState, action: str) -> GroupState:

@@ -40,7 +40,7 @@ class FenceEndedError(Exception):
     """The fence has fired, or ended otherwise; there is nothing to lift."""
 
     def __init__(self, fence: Fence) -> None:
-        self.group, self.result, self.detail = str(fence.group_id), fence.result, fence.detail
+        self.group, self.result, self.came_of_it = str(fence.group_id), fence.result, fence.detail
         super().__init__(f"This fence has ended before: {fence.result}. There is nothing to lift.")
 
 

@@ -13,6 +13,7 @@ from sideeffects import policies, queries
 from sideeffects.actors import Actor, party_of
 from sideeffects.declarations import Declared, difference, is_difference
 from sideeffects.models import Agent, Declaration, Effect, Group
+from sideeffects.presenters import name_of
 from sideeffects.services import record
 from sideeffects.services.compare import declared_as
 from sideeffects.services.land import NewEffect, classified, member_words, row_of, window_of
@@ -20,15 +21,21 @@ from sideeffects.tools import Contract
 from sideeffects.transitions import EffectState, GroupState, is_complete
 
 Resolution = Declaration.Resolution
+_DECIDED: dict[str, str] = {
+    Resolution.ADOPT: "adopted",
+    Resolution.SPLIT: "split into an action of its own",
+    Resolution.DISMISS: "dismissed",
+}
 
 
 class AlreadyResolvedError(Exception):
     """Someone has decided about this difference, and otherwise."""
 
-    def __init__(self, row: Declaration) -> None:
+    def __init__(self, row: Declaration, *, by: Actor) -> None:
         self.conflict, self.group = str(row.pk), str(row.group_id)
         self.resolution, self.resolved_by, self.resolved_at = row.resolution, row.resolved_by, row.resolved_at
-        super().__init__(f"This was decided before: {row.resolution}, by {row.resolved_by}. That stands.")
+        who = "you" if row.resolved_by == str(by.party) else name_of(row.resolved_by)
+        super().__init__(f"This was decided before: {_DECIDED[row.resolution]} by {who}. That stands.")
 
 
 class NothingToAdoptError(Exception):
@@ -77,7 +84,7 @@ def resolve(*, conflict: UUID, action: str, reason: str, by: Actor, now: datetim
         if wanted is Resolution.DISMISS:
             policies.check_says_why(reason)
         if row.resolved_at is not None:
-            return _as_it_is(row, wanted)
+            return _as_it_is(row, wanted, by=by)
         if not row.kept and wanted is not Resolution.DISMISS:
             raise NotKeptError(row)
         members = list(row.group.effects.select_related("target").order_by("position"))
@@ -100,9 +107,9 @@ def _locked(conflict: UUID) -> tuple[Declaration, list[Group]]:
     return row, generations
 
 
-def _as_it_is(row: Declaration, wanted: Resolution) -> Resolved:
+def _as_it_is(row: Declaration, wanted: Resolution, *, by: Actor) -> Resolved:
     if row.resolution != wanted:
-        raise AlreadyResolvedError(row)
+        raise AlreadyResolvedError(row, by=by)
     return Resolved(row, row.group, split_into=row.split_into, already=True)
 
 

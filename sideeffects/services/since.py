@@ -42,9 +42,10 @@ class DependedOnError(Exception):
             {"group": str(one.group), "how": sorted(one.how)} for one in later[:MOST_TOLD] if one.group in shown
         ]
         self.alone = not any(one.blocks for one in later)
-        why = "" if self.alone else " One of them deleted what this action created, so that has to come back first."
+        first = " One of them has to go first: it deleted what this one created, or changed again what it had changed."
         super().__init__(
-            f"Nothing was changed: {self.count} later action{'s' if self.count > 1 else ''} built on this one.{why}"
+            f"Nothing was changed: {self.count} later action{'s' if self.count > 1 else ''} built on this one."
+            + ("" if self.alone else first)
         )
 
 

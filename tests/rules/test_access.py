@@ -112,7 +112,7 @@ def refused_by_the_table(response: Any) -> Verdict | None:
         return Verdict.WRONG_METHOD
     if response.status_code == 401 or (response.status_code == 302 and response["Location"].startswith("/login?next=")):
         return Verdict.SIGNED_OUT
-    if response.status_code == 403 and "#forbidden" in response.content.decode():
+    if response.status_code == 403 and re.search("#(forbidden|for-persons-only)", response.content.decode()):
         return Verdict.FORBIDDEN
     return None
 

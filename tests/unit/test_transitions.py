@@ -179,3 +179,12 @@ def test_the_whole_is_called_by_its_weakest(outcomes):
     else:
         assert named in outcomes
         assert WEAKEST_FIRST.index(named) == min(WEAKEST_FIRST.index(outcome) for outcome in outcomes)
+
+
+def test_a_refusal_says_how_it_is_and_how_it_would_have_to_be():
+    with pytest.raises(TransitionError, match="is lost; only one that is open can be reported failed"):
+        group_after(GroupState.LOST, "fail")
+    with pytest.raises(TransitionError, match="is purged; only one that is revoked can be restored"):
+        effect_after(EffectState.PURGED, "restore")
+    for table, state in ((GROUP_TABLE, GroupState.FAILED), (EFFECT_TABLE, EffectState.GONE)):
+        assert all(" can " in str(TransitionError(state, name)) for _, name in table)

@@ -113,7 +113,8 @@ def test_an_agent_takes_its_own_back_as_itself_and_restores_nothing(agent, perso
     assert agent(scopes=["read", "record"]).get(made["url"]).json()["can_revoke"] is False
     assert sender.get(made["url"]).json()["can_revoke"] is True
     assert sender.post(f"{made['url']}/revoke").json()["complete"]
-    problem(sender.post(f"{made['url']}/restore"), 403, "forbidden")
+    body = problem(sender.post(f"{made['url']}/restore"), 403, "for-persons-only")
+    assert body["detail"] == "To restore is a person's decision; an agent cannot do it."
     [asked] = person("alice").get(made["url"]).json()["revocations"]
     assert asked["by"] == {"type": "agent", "name": "planner"}
     [record] = Record.objects.filter(action="COMPENSATE")

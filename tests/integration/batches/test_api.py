@@ -116,7 +116,7 @@ def test_an_agent_takes_back_its_own_and_judges_nothing(agent):
     carry_on()
     assert sender.get(batch.json()["url"]).json()["totals"]["groups"] == {"revoked": 1}
     for verb in ("stop", "resume", "retry", "restore"):
-        problem(sender.post(f"{batch.json()['url']}/{verb}"), 403, "forbidden")
+        problem(sender.post(f"{batch.json()['url']}/{verb}"), 403, "for-persons-only")
     problem(agent(scopes=("read",)).post(URL, {"conversation": "c1"}), 403, "forbidden")
 
 

@@ -52,7 +52,8 @@ def test_each_form_says_what_it_will_do_and_the_decision_is_said_for_ever(reader
     assert "Say why" in decide(alice, conflict, "dismiss", status=422)
     assert "say why" in decide(admin, conflict, "adopt", status=422)
     decide(reader("bob"), conflict, "adopt", status=404)
-    decide(alice, conflict, "none", status=400)
+    refused = decide(alice, conflict, "none", status=400)
+    assert "This form says something that cannot be meant here: action." in refused
     text = decide(alice, conflict, "adopt", reason="the CRM shows it")
     assert "Adopted: it belongs to this action now. Nothing was revoked by that." in text
     assert "A repeat declared 2, held were 1; 1 adopted by you" in text
@@ -61,7 +62,8 @@ def test_each_form_says_what_it_will_do_and_the_decision_is_said_for_ever(reader
     assert "Declared 2, held 1; 1 adopted by alice" in alice.read("/")
     assert "No difference is open." in admin.read("/console/conflicts/")
     assert "It had been decided so before." in decide(alice, conflict, "adopt")
-    assert "Decided before" in decide(alice, conflict, "split", status=409)
+    assert "This was decided before: adopted by you." in decide(alice, conflict, "split", status=409)
+    assert "adopted by alice." in decide(admin, conflict, "split", status=409, reason="again")
 
 
 def test_a_split_leads_to_and_fro(reader, conflict):

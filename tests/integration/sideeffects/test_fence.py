@@ -205,8 +205,9 @@ def test_a_fence_that_was_lifted_does_not_fire_and_an_agent_lifts_none(by):
     fenced(other)
     land.land(group=other.pk, effects=[contact("c_2")], by=by, now=later(minutes=3))
     fired()
-    with pytest.raises(fence.FenceEndedError):
+    with pytest.raises(fence.FenceEndedError, match="has ended before: fired") as told:
         fence.lift(group=other.pk, reason="", by=person("alice"), now=later(minutes=4))
+    assert not hasattr(told.value, "detail"), "the problem's detail is its explanation (RFC 9457)"
 
 
 def test_one_that_cannot_fire_keeps_no_other_from_firing(by, monkeypatch):

@@ -336,6 +336,26 @@ def test_one_alone_goes_where_that_is_possible(by, tower):
     assert Task.objects.filter(deleted_at=None).count() == 1
 
 
+def test_what_was_changed_again_goes_only_after_that(by):
+    """Alone it would undo the later change unsaid, and that would bring the earlier one's words back."""
+    row = note(by)
+    first, other = update(by, row, title="Second"), update(by, row, body="Longer")
+    assert dependants.of([first.pk])[first.pk][other.pk].blocks is False
+    again = update(by, row, title="Third")
+    assert dependants.of([first.pk])[first.pk][again.pk].blocks is True
+    with pytest.raises(DependedOnError, match="changed again what it had changed") as refused:
+        take_back(first, leave_later=True)
+    assert not refused.value.alone
+    take_back(again)
+    with pytest.raises(EditedSinceError) as since:
+        take_back(first, leave_later=True)
+    take_back(first, leave_later=True, overrides={first.pk: since.value.seen})
+    assert said(row) == ("Plan", "Longer", False)
+    give_back(first)
+    give_back(again)
+    assert said(row) == ("Third", "Longer", False)
+
+
 def test_where_a_later_one_fails_the_earlier_one_stays(by, tower):
     base, _, ticked, _ = tower
     edit(Task.objects.latest("pk"), title="By a person")
