@@ -60,7 +60,10 @@ class Dossier:
         revocation = self.view.rows.revocation
         if revocation is None:
             return None
-        return Outcome(revocation, queries.outcomes_of(revocation), self.view.outcomes)
+        now = self.view.outcomes
+        if revocation.restored_at is None:  # in the order of what was answered, beside which it may stand
+            now = dict(sorted(now.items()))
+        return Outcome(revocation, queries.outcomes_of(revocation), now)
 
     @cached_property
     def exchange(self) -> evidence.Exchange:

@@ -103,7 +103,7 @@ class GroupView:
         if left := self.rows.asked.unanswered:  # what has left and has no answer may have arrived
             counts += Counter({Outcome.UNKNOWN.value: left})
             counts -= Counter({Outcome.NOT_SENT.value: left})
-        return dict(sorted(counts.items()))
+        return dict(counts)
 
     @cached_property
     def state_words(self) -> words.Words:
