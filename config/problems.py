@@ -1,5 +1,6 @@
 """What does a refusal tell beside its name? Its members, as JSON can say them."""
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -10,6 +11,8 @@ from rest_framework import exceptions as drf
 
 from sideeffects.api.parsers import MOST_ERRORS
 from sideeffects.services import execute, revoke
+
+LONGEST_ECHO = 100  # characters of what was sent that a problem gives back
 
 
 def members_of(exc: BaseException) -> dict[str, Any]:
@@ -47,7 +50,7 @@ def _flat(detail: Any, path: str) -> list[dict[str, str]]:
         nested = any(isinstance(item, Mapping | list | tuple) for item in detail)
         places = [_below(path, index) if nested else path for index in range(len(detail))]
         return [line for place, item in zip(places, detail, strict=True) for line in _flat(item, place)]
-    return [{"member": path, "detail": str(detail)}]
+    return [{"member": path, "detail": _in_json_words(detail)}]
 
 
 def _below(path: str, key: Any) -> str:
@@ -55,4 +58,33 @@ def _below(path: str, key: Any) -> str:
         return f"{path}[{key}]"
     if key == "non_field_errors":
         return path
-    return f"{path}.{key}" if path else str(key)
+    name = _cut(str(key))
+    return f"{path}.{name}" if path else name
+
+
+# How JSON calls what DRF calls as Python does.
+_JSON_WORDS = {
+    "dict": "an object",
+    "list": "a list",
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "NoneType": "null",
+}
+_GOT = re.compile(r'(?:Invalid data\. )?Expected a (dictionary|list)(?: of items)?,? but got (?:type )?"?(\w+)"?\.')
+
+
+def _in_json_words(detail: Any) -> str:
+    """Return what is wrong in words of JSON, and of what was sent only so much as tells it apart."""
+    text, code = str(detail), getattr(detail, "code", "")
+    if code == "invalid_choice" and len(text) > LONGEST_ECHO:
+        return f'{_cut(text)}" is not a valid choice.'
+    if match := _GOT.fullmatch(text):
+        wanted = {"dictionary": "An object", "list": "A list"}[match[1]]
+        return f"{wanted} is expected here, not {_JSON_WORDS.get(match[2], 'this')}."
+    return text
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_ECHO else f"{text[:LONGEST_ECHO]}…"

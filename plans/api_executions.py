@@ -30,7 +30,7 @@ from sideeffects.actors import Actor
 from sideeffects.api.bodies import LONGEST, LONGEST_REASON, MOST_EFFECTS, DeclaredBody, ReasonBody, declared
 from sideeffects.api.schema import LOCATION_HEADER, does, reads
 from sideeffects.api.shapes import Shape, one_of
-from sideeffects.api.strict import Strict, Text
+from sideeffects.api.strict import Name, Strict, Text
 
 MOST_PLACES = 12
 
@@ -69,8 +69,8 @@ class AmountOrNone(Euros):
 class StartBody(Strict):
     """To which talk and run the execution belongs."""
 
-    conversation = Text(max_length=LONGEST, required=False, help_text="Left out, it is the saga's name.")
-    run = Text(max_length=LONGEST, required=False, allow_blank=True)
+    conversation = Name(max_length=LONGEST, required=False, help_text="Left out, it is the saga's name.")
+    run = Name(max_length=LONGEST, required=False, allow_blank=True)
 
 
 class BeginBody(Strict):

@@ -9,7 +9,7 @@ from sideeffects.requested import Asking
 from sideeffects.services import foresight
 from sideeffects.targets.edits import Wrote
 from sideeffects.transitions import EffectState, Outcome, RevokeClass, outcome_of
-from sideeffects.words import Words
+from sideeffects.words import VANISHED, Words
 
 PAGE = 50
 
@@ -22,10 +22,13 @@ class MemberRow:
     outcome: MemberOutcome | None = None
     asking: Asking | None = None
     wrote: Sequence[Wrote] = ()
+    vanished: bool = False  # revoked here, and its row has gone since
 
     @property
     def words(self) -> Words:
         """Return the sentence that says where it stands."""
+        if self.vanished:
+            return VANISHED
         return self.asking.words if self.asking else presenters.effect_words(self.effect)
 
     @property
@@ -70,7 +73,7 @@ class Members:
 
 
 def of(group: Group, *, revocation: Revocation | None = None, start: int = 0, size: int = PAGE) -> Members:
-    """Return the members from position `start` on, in three queries however many there are."""
+    """Return the members from position `start` on, in a fixed number of queries however many there are."""
     found = Effect.objects.filter(group=group, position__gte=start).select_related("target").order_by("position")
     effects = list(found[: size + 1])
     shown = effects[:size]
@@ -78,8 +81,11 @@ def of(group: Group, *, revocation: Revocation | None = None, start: int = 0, si
     askings = requested.current(shown)
     by_effect = {outcome.effect_id: outcome for outcome in outcomes}
     wrote = foresight.wrote(shown)
+    vanished = foresight.vanished([effect for effect in shown if effect.state == EffectState.REVOKED])
     rows = [
-        MemberRow(effect, by_effect.get(effect.pk), askings.get(effect.pk), wrote.get(effect.pk, ()))
+        MemberRow(
+            effect, by_effect.get(effect.pk), askings.get(effect.pk), wrote.get(effect.pk, ()), effect.pk in vanished
+        )
         for effect in shown
     ]
     return Members(rows, start, effects[size].position if len(effects) > size else None)

@@ -132,8 +132,10 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     `clashes`: what stands in the way of it, found beforehand.
     """
     reach = offers.reach_of(view)
-    counts = Counter(effect.operation for effect in queries.restorable_of(view.group))
-    back = sum(counts.values())
+    in_the_way = {(clash.type, clash.id) for clash in clashes}
+    removed = queries.restorable_of(view.group)
+    counts = Counter(one.operation for one in removed if (one.type, one.object_id) not in in_the_way)
+    back, stuck = len(removed), len(removed) - sum(counts.values())
     created, updated, deleted = (counts[operation] for operation in Operation)
     lines = [
         Line(
@@ -141,6 +143,7 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
             _("would come back") if clashes else ngettext("comes back", "come back", created),
             _("Under the old ids, as it was when it was revoked."),
         ),
+        Line(stuck, _("cannot come back as it stands"), _("Something stands in the way, named below.")),
         Line(updated, ngettext("is changed again", "are changed again", updated), _("The fields that were put back.")),
         Line(deleted, ngettext("is deleted again", "are deleted again", deleted), _("As the agent had deleted it.")),
         Line(reach.trash - back, _("stay in the trash"), _("Another revocation removed these; restore it after this.")),
@@ -155,7 +158,10 @@ def before_restore(view: GroupView, clashes: Sequence[Clash] = ()) -> Question:
     may = bool(back) and policies.may_decide(view.by, view.group)
     why = "" if may else _("Nothing of this action is in the trash that you could restore.")
     if may and clashes:
-        why = _("All come back or none: until this is put right by hand, nothing would be restored. Then look again.")
+        why = _(
+            "All come back or none: nothing is restored until whoever owns this data puts it right in its own "
+            "application. Then look again."
+        )
     shown = [line for line in lines if line.count]
     return Question(
         shown, back, may and not clashes, why, clashes=clashes[:CLASHES], more_clashes=len(clashes[CLASHES:])

@@ -11,6 +11,7 @@ from django.db.models import Count, Min
 from sideeffects import lists, offers, policies, presenters, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Effect, Revocation
+from sideeffects.services import foresight
 from sideeffects.transitions import EffectState, Operation
 from sideeffects.words import Words
 
@@ -26,6 +27,7 @@ class Entry:
     effects: list[Effect]
     lying: int
     until: datetime | None
+    vanished: int = 0  # of those that are named: not there any more, so not in the trash either
 
     @property
     def label(self) -> str:
@@ -42,6 +44,11 @@ class Entry:
         """Say when it leaves for good, or what holds it."""
         held = bool(self.view.open_conflicts)
         return presenters.fate_words(self.revocation, until=self.until, conflict_open=held)
+
+    @property
+    def there(self) -> int:
+        """Return how many are left to come back, as far as is looked."""
+        return self.lying - self.vanished
 
     @property
     def more(self) -> int:
@@ -76,6 +83,7 @@ class Trash:
         rows = self.page.rows
         effects = queries.lying_in_trash(rows, most=NAMED)
         numbers, until = queries.removed_by(rows), queries.kept_until(rows)
+        vanished = foresight.vanished([effect for some in effects.values() for effect in some])
         groups = {row.group_id: row.group for row in rows}
         views = {view.group.pk: view for view in presenters.views_of(list(groups.values()), by=self.by)}
         return [
@@ -85,6 +93,7 @@ class Trash:
                 effects=effects.get(row.pk, []),
                 lying=sum(numbers[row.pk].values()),
                 until=until.get(row.pk),
+                vanished=sum(effect.pk in vanished for effect in effects.get(row.pk, [])),
             )
             for row in rows
         ]

@@ -106,6 +106,9 @@ def of_effect(facts: EffectFacts) -> Words:
     return Words(tone, text, since=facts.at if facts.state is not EffectState.ACTIVE else None)
 
 
+VANISHED = Words(Tone.UNKNOWN, _("Revoked; not there any more since, so it cannot be restored"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupFacts:
     """What is known of one group when its sentence is written; `counts` by effect state, `none` of class none."""

@@ -1,6 +1,7 @@
 """What is wrong with these bytes as JSON? Every fault with its path; the rest of the value comes through."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ def parse(data: bytes) -> tuple[Any, Remark | None]:
     """Return the value in these bytes, marks left where numbers or names are bad; or why they are no JSON at all."""
     if len(data) > MAX_BYTES:
         return None, fault((), f"The plan has {len(data)} bytes or more; at most {MAX_BYTES} are read.")
+    if data.startswith(BOM_UTF8):
+        return None, fault((), "The plan begins with a byte order mark: right is UTF-8 without one.")
     try:
         return _decoder.decode(data.decode()), None
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from uuid import UUID
 from rest_framework import serializers
 
 from sideeffects import dependants
-from sideeffects.api.strict import Moment, Strict, Text
+from sideeffects.api.strict import Moment, Name, Strict, Text
 from sideeffects.declarations import Declared
 from sideeffects.services.record import Status, ToolCall
 from sideeffects.tools import REGISTRY
@@ -20,8 +20,8 @@ LONGEST_REASON = 1000
 class DeclaredBody(Strict):
     """One object that a call says it wrote."""
 
-    type = Text(max_length=60, help_text="What kind of thing it is, e.g. `contact`.")
-    id = Text(
+    type = Name(max_length=60, help_text="What kind of thing it is, e.g. `contact`.")
+    id = Name(
         max_length=LONGEST,
         allow_blank=True,
         required=False,
@@ -47,12 +47,12 @@ class EffectsBody(Strict):
 class ToolCallBody(Strict):
     """One call of a tool. For a tool that runs here, `effects` is left out; for any other `status` is required."""
 
-    tool = Text(max_length=LONGEST)
+    tool = Name(max_length=LONGEST)
     arguments = serializers.DictField(help_text="As the tool was called; kept as a digest only, never shown.")
-    conversation = Text(max_length=LONGEST, help_text="The talk that the call belongs to.")
-    run = Text(max_length=LONGEST, required=False, allow_blank=True, default="")
-    execution = Text(max_length=LONGEST, required=False, allow_blank=True, default="")
-    step = Text(max_length=LONGEST, required=False, allow_blank=True, default="")
+    conversation = Name(max_length=LONGEST, help_text="The talk that the call belongs to.")
+    run = Name(max_length=LONGEST, required=False, allow_blank=True, default="")
+    execution = Name(max_length=LONGEST, required=False, allow_blank=True, default="")
+    step = Name(max_length=LONGEST, required=False, allow_blank=True, default="")
     status = serializers.ChoiceField(
         [item.value for item in Status],
         required=False,

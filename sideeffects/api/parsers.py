@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -55,6 +56,8 @@ class StrictJSONParser(JSONParser):
 
 def parse(body: bytes) -> Any:
     """Return what the bytes say; raises BadBodyError naming every bad member."""
+    if body.startswith(BOM_UTF8):
+        raise BadBodyError("The body begins with a byte order mark: send UTF-8 without one.", [])
     try:
         value = json.loads(
             body.decode("utf-8"),
@@ -68,7 +71,7 @@ def parse(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise BadBodyError(f"Not JSON: {error.msg} at line {error.lineno}, column {error.colno}.", []) from None
     except RecursionError:
-        raise BadBodyError(f"Nested deeper than {DEEPEST}.", []) from None
+        raise BadBodyError(f"The body is nested too deeply: at most {DEEPEST} levels are read.", []) from None
     errors = [
         {"member": path, "detail": detail}
         for (path, detail), _ in zip(_faults(value), range(MOST_ERRORS), strict=False)
@@ -105,7 +108,7 @@ def _faults(value: Any) -> Iterator[tuple[str, str]]:
     while todo:
         path, item, depth = todo.pop()
         if depth > DEEPEST:
-            yield path[:200], f"Nested deeper than {DEEPEST}."
+            yield path[:200], f"Nested too deeply: at most {DEEPEST} levels are read."
         elif isinstance(item, _Wrong):
             yield path, item.detail
         elif isinstance(item, str):

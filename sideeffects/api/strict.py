@@ -10,6 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.utils.serializer_helpers import BindingDict
 
+from audit.inert import shows_nothing
+
 LONGEST_KEY = 200
 _PLAIN_KEY = re.compile(r"[\x21\x23-\x7e][\x20-\x7e]*")
 _QUOTED_KEY = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
@@ -55,6 +57,17 @@ class Text(serializers.CharField):
         if not isinstance(data, str):
             self.fail("invalid")
         return data
+
+
+class Name(Text):
+    """A string by which people find something: one that shows nothing names nothing."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the string; raises ValidationError."""
+        text = super().to_internal_value(data)
+        if text and shows_nothing(text):
+            raise serializers.ValidationError("A name needs at least one visible character.")
+        return text
 
 
 class Moment(serializers.DateTimeField):

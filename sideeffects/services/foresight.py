@@ -13,7 +13,7 @@ from sideeffects.services.ask import is_waiting, obstacle
 from sideeffects.services.decided import is_here, standing_piece
 from sideeffects.targets import local
 from sideeffects.targets.edits import Edit, Wrote, seen
-from sideeffects.targets.registry import adapter_for
+from sideeffects.targets.registry import ADAPTERS, adapter_for
 from sideeffects.transitions import GroupState, Operation, RevokeClass
 
 MOST = 20  # rows and later actions named on a page
@@ -144,6 +144,14 @@ def _edits(group: Group) -> dict[local.Key, Edit]:
     rows = local.Rows(pieces, locked=False)
     rows.read(pieces)
     return rows.edits([piece for piece in pieces if rows.can_undo(piece)])
+
+
+def vanished(effects: Sequence[Effect]) -> set[UUID]:
+    """Return which of these effects' rows are not there any more, so that no restore brings them back."""
+    local_ones = [one for one in effects if one.revoke_class == RevokeClass.LOCAL and one.type in ADAPTERS]
+    here = {one.pk: standing_piece(one, None) for one in local_ones}
+    rows = local.Rows(here.values(), locked=False)
+    return {key for key, piece in here.items() if piece not in rows}
 
 
 def wrote(effects: Sequence[Effect]) -> dict[UUID, list[Wrote]]:

@@ -64,13 +64,20 @@ def test_what_is_no_json_is_refused_in_words(body: bytes):
     "deep", [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000]
 )
 def test_deep_nesting_is_refused_and_exhausts_nothing(deep: bytes):
-    with pytest.raises(BadBodyError, match=r"deeper|cannot be read|Not JSON"):
+    with pytest.raises(BadBodyError, match=r"too deeply|cannot be read|Not JSON"):
         parse(deep)
+
+
+def test_what_is_wrong_with_the_whole_is_said_without_words_of_python():
+    for body, words in ((b"\xef\xbb\xbf{}", "without one"), (b"[" * 100_000, "The body is nested too deeply")):
+        with pytest.raises(BadBodyError, match=words) as caught:
+            parse(body)
+        assert "sig" not in str(caught.value)
 
 
 def test_the_depth_that_is_allowed_is_read():
     assert parse(b"[" * DEEPEST + b"]" * DEEPEST)
-    assert "deeper" in errors(b"[" * (DEEPEST + 2) + b"]" * (DEEPEST + 2))[0][1]
+    assert "too deeply" in errors(b"[" * (DEEPEST + 2) + b"]" * (DEEPEST + 2))[0][1]
 
 
 def test_surrogate_pairs_are_one_character():

@@ -40,6 +40,27 @@ def test_the_trash_says_what_lies_there_until_when_and_whose_doing_it_was(reader
     assert "not one of ours" in reader("alice").read("/trash/?before=x", status=400)
 
 
+def test_what_has_vanished_is_not_counted_among_what_can_come_back(reader):
+    group = revoked(reader, planner(), tasks=1)
+    Task.objects.all().delete()
+    alice, back = reader("alice"), reverse("group-restore", args=[group.pk])
+    question = alice.read(back)
+    assert "1 would come back" in question
+    assert "1 cannot come back as it stands" in question
+    assert "is not there any more" in question
+    assert "until whoever owns this data puts it right in its own application" in question
+    text = alice.read("/trash/")
+    assert "1 object is not there any more and cannot come back" in text
+    assert "1 object in the trash until" in text
+    Project.objects.all().delete()
+    question, text = alice.read(back), alice.read("/trash/")
+    assert "2 cannot come back as it stands" in question
+    assert "2 objects are not there any more" in text
+    for said in (question, text.split("What can be restored")[1]):
+        assert "would come back" not in said
+        assert "trash until" not in said
+
+
 def test_the_trash_says_when_things_go_for_good_and_what_holds_them(reader):
     group = revoked(reader, planner(), tasks=1)
     alice, row = reader("alice"), Revocation.objects.get()
