@@ -36,11 +36,18 @@ def entry_point(_now: datetime) -> Found:
     tools = promising()
     none = len(all_tools()) - len(tools)
     unknown = Group.objects.filter(tool_version=None).values("tool").distinct().count()
-    missing = [f"{name} ({proof.entry.words})" for name, proof in tools.items() if not proof.entry.there]
+    shut = {name: proof for name, proof in tools.items() if not proof.entry.there}
+    missing = [f"{name} ({proof.entry.words})" for name, proof in shut.items() if not proof.entry.by_settings]
+    elsewhere = [name for name, proof in shut.items() if proof.entry.by_settings]
     said = f"{len(tools)} tools promise a way back, {none} say that there is none"
     said += f", {unknown} are known by their calls only: not revocable" if unknown else ""
+    if elsewhere:  # a server that runs with other settings is not asked, so nothing is known of it
+        said += f"; by the settings of this command the hosts of these may not be called: {some(elsewhere)}; a server"
+        said += " that runs with other settings (such as `up`, for its sandbox) may call them all the same"
     if missing:
         return State.NEEDS_A_PERSON, f"{said}; promised and not there: {some(missing)}"
+    if elsewhere:
+        return State.UNKNOWN, said
     return (State.OK if tools else State.UNKNOWN), said
 
 

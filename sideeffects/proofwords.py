@@ -42,6 +42,7 @@ class Entry:
 
     there: bool | None
     words: Words
+    by_settings: bool = False  # refused only by this process' own settings, which another's may differ from
 
 
 def entry(facts: EntryFacts) -> Entry:
@@ -51,12 +52,15 @@ def entry(facts: EntryFacts) -> Entry:
     missing = _missing(facts)
     if missing:
         values = {"types": ", ".join(facts.unserved), "target": facts.target, "why": facts.refused}
-        return Entry(there=False, words=Words(Tone.REFUSED, missing, values))
+        return Entry(there=False, words=Words(Tone.REFUSED, missing, values), by_settings=missing == _REFUSED)
     if facts.revoke_class is RevokeClass.LOCAL:
         text = _("An adapter serves {types}") if facts.served else _("Its first call shows what it writes here")
         return Entry(there=True, words=Words(Tone.STANDING, text, {"types": ", ".join(facts.served)}))
     values = {"operations": ", ".join(facts.operations), "target": facts.target}
     return Entry(there=True, words=Words(Tone.STANDING, _("Declared for {operations}; {target} may be asked"), values))
+
+
+_REFUSED = _("No: the host of {target} may not be called ({why})")
 
 
 def _missing(facts: EntryFacts) -> str:
@@ -68,7 +72,7 @@ def _missing(facts: EntryFacts) -> str:
         return _("No: no admin has registered {target}")
     if facts.disabled:
         return _("No: {target} is disabled")
-    return _("No: the host of {target} may not be called ({why})") if facts.refused else ""
+    return _REFUSED if facts.refused else ""
 
 
 @dataclass(frozen=True, kw_only=True)

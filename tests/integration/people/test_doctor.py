@@ -206,6 +206,11 @@ def test_the_five_questions_are_answered_by_what_is_there_and_what_it_came_to(se
     assert "crm.create_contact (No: no admin has registered crm.example)" in said
     external.registered("http://127.0.0.1:9")
     assert answer("entry point")[0] is State.OK
+    settings.TARGET_HOSTS = frozenset()  # as beside a running `up`, whose own sandbox only it may call
+    state, said = answer("entry point")
+    assert (state, "promised and not there" in said) == (State.UNKNOWN, False)
+    assert "by the settings of this command the hosts of these may not be called: crm.create_contact; a server" in said
+    settings.TARGET_HOSTS = frozenset({"127.0.0.1:9"})
     group = factories.project(factories.planner())
     assert "0 of" in answer("take effect")[1]
     revoke(groups=[group.pk], by=alice, now=NOW, reason="", trigger=Trigger.CLICK)
