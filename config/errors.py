@@ -30,7 +30,7 @@ from plans.services import keys as plan_keys
 from sideeffects import policies
 from sideeffects.actors import NobodyError
 from sideeffects.api.parsers import BadBodyError, BodyTooLargeError
-from sideeffects.batchscope import EmptyScopeError
+from sideeffects.batches.scope import EmptyScopeError
 from sideeffects.compensations import BadCompensationError, NotNameableError
 from sideeffects.declarations import NotCanonicalError
 from sideeffects.services import (

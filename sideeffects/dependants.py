@@ -152,8 +152,8 @@ def _on_the_same(own: Collection[tuple[str, str]]) -> Iterable[tuple[_Row, How]]
 def _under(own: Collection[tuple[str, str]]) -> Iterable[tuple[_Row, How]]:
     """Yield what was written under these objects: the row is the later effect's, its object the one above it."""
     standing = Above.objects.filter(_named(own), effect__state=EffectState.ACTIVE).order_by()
-    own, says = ([f"effect__{name}" for name in names] for names in (_KEYS, _SAYS))
-    for values in standing.values_list(*own, "type", "object_id", *says):
+    keys, says = ([f"effect__{name}" for name in names] for names in (_KEYS, _SAYS))
+    for values in standing.values_list(*keys, "type", "object_id", *says):
         yield _Row(*values), How.UNDER
 
 

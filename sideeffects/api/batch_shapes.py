@@ -13,7 +13,7 @@ from sideeffects.api.schema import KEY_HEADER
 from sideeffects.api.shapes import MOST_SHOWN, Shape, WhoSerializer, counted, one_of
 from sideeffects.api.strict import Moment, Text
 from sideeffects.batches import Preview, Scope
-from sideeffects.batchsheets import Line
+from sideeffects.batches.sheets import Line
 from sideeffects.declarations import fingerprint
 from sideeffects.models import Batch, Revocation
 from sideeffects.transitions import Outcome

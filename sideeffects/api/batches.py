@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.status import HTTP_202_ACCEPTED as ACCEPTED
 from rest_framework.views import APIView
 
-from sideeffects import batches, batchsheets
+from sideeffects import batches
 from sideeffects.actors import Actor
 from sideeffects.api.batch_shapes import (
     KEY,
@@ -27,7 +27,8 @@ from sideeffects.api.bodies import ReasonBody
 from sideeffects.api.lists import Listing
 from sideeffects.api.schema import does, reads
 from sideeffects.api.strict import idempotency_key
-from sideeffects.batchsheets import Sheet
+from sideeffects.batches import sheets
+from sideeffects.batches.sheets import Sheet
 from sideeffects.models import Batch, BatchItem
 from sideeffects.services import batch as service
 from sideeffects.transitions import Outcome
@@ -114,7 +115,7 @@ class Items(Listing):
 
     def shown(self, rows: Sequence[Any], by: Actor) -> Sequence[Any]:
         """Return them with what their calls did, and where these stand."""
-        return batchsheets.lines_of(rows, by=by)
+        return sheets.lines_of(rows, by=by)
 
 
 class Stop(APIView):

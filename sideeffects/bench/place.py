@@ -11,7 +11,7 @@ from django.db import connection
 
 from audit.bench.place import NOW
 from sideeffects import actors
-from sideeffects.batchscope import Scope
+from sideeffects.batches.scope import Scope
 from sideeffects.bench import fill
 from sideeffects.models import Batch, Group
 from sideeffects.services import tokens

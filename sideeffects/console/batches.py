@@ -5,7 +5,7 @@ from django.shortcuts import render
 
 from sideeffects import batches
 from sideeffects.actors import ActorRequest
-from sideeffects.batchsheets import Askings
+from sideeffects.batches.sheets import Askings
 
 
 def page(request: ActorRequest) -> HttpResponse:

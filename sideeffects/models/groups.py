@@ -93,7 +93,12 @@ class Effect(models.Model):
     """One object a tool call created, changed or deleted; `position` 0 is the principal."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="effects")
+    group = models.ForeignKey(
+        Group,
+        on_delete=models.PROTECT,
+        related_name="effects",
+        db_index=False,  # the one of `one_member_per_position` serves
+    )
     position = models.PositiveIntegerField()
     type = models.CharField(max_length=60)
     object_id = models.CharField(max_length=200, blank=True)

@@ -36,7 +36,12 @@ class Revocation(models.Model):
     asked_by = models.CharField(max_length=200)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="revocations_asked")
     agent = models.ForeignKey(
-        "sideeffects.Agent", on_delete=models.PROTECT, null=True, blank=True, related_name="revocations_asked"
+        "sideeffects.Agent",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="revocations_asked",
+        db_index=False,  # the one with `asked_at` serves
     )
     trigger = models.CharField(max_length=16, choices=Trigger)
     batch = models.ForeignKey(
@@ -74,7 +79,12 @@ class Revocation(models.Model):
 class MemberOutcome(models.Model):
     """What became of one member in one revocation, as answered then; never edited."""
 
-    revocation = models.ForeignKey(Revocation, on_delete=models.PROTECT, related_name="outcomes")
+    revocation = models.ForeignKey(
+        Revocation,
+        on_delete=models.PROTECT,
+        related_name="outcomes",
+        db_index=False,  # the one of the constraint serves
+    )
     effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="outcomes")
     outcome = models.CharField(max_length=16, choices=[(item.value, item.value) for item in Outcome])
     detail = models.CharField(max_length=500, blank=True)

@@ -8,7 +8,7 @@ from django.db import transaction
 from audit import log
 from sideeffects import policies
 from sideeffects.actors import Actor
-from sideeffects.batchtotals import CAN_GO_AGAIN
+from sideeffects.batches.counts import CAN_GO_AGAIN
 from sideeffects.models import Batch, BatchItem
 from sideeffects.services.batch_start import entry, wake_batches
 from sideeffects.transitions import Outcome

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sideeffects.batchtotals import NOT_ASKED, OUTSIDE
+from sideeffects.batches.counts import NOT_ASKED, OUTSIDE
 from sideeffects.models import BatchItem
 from sideeffects.services.answers import Answer, Result
 from sideeffects.services.refuse import name_of

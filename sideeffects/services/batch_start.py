@@ -25,9 +25,10 @@ from django.db.models.functions import Coalesce, RowNumber
 from audit import log
 from audit.events import Party
 from audit.wake import wake
-from sideeffects import batchpreview, policies
+from sideeffects import policies
 from sideeffects.actors import Actor, party_of
-from sideeffects.batchscope import Scope
+from sideeffects.batches import forecast
+from sideeffects.batches.scope import Scope
 from sideeffects.models import Batch, BatchItem, Effect, Group
 from sideeffects.services.record import KeyReusedError
 from sideeffects.transitions import Outcome
@@ -177,7 +178,7 @@ def count(batch: Batch, *, by: Actor) -> Found:
 
 def _seen(batch: Batch) -> str:
     newest = BatchItem.objects.filter(batch=batch).order_by("-group_id").values_list("group_id", flat=True).first()
-    return batchpreview.seen(batch.groups, newest)
+    return forecast.seen(batch.groups, newest)
 
 
 def begin(batch: Batch, found: Found, *, via: str, by: Actor, now: datetime) -> None:

@@ -11,8 +11,9 @@ from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, 
 from django.db.models import Exists, OuterRef, Subquery
 
 from audit import log
-from sideeffects import actors, batchtotals, queries
+from sideeffects import actors, queries
 from sideeffects.actors import Actor
+from sideeffects.batches import counts
 from sideeffects.models import Batch, BatchItem, Group, Revocation
 from sideeffects.policies import Authority
 from sideeffects.services import batch_outcome as outcome
@@ -226,7 +227,7 @@ def _newest(items: Sequence[BatchItem]) -> dict[UUID, UUID]:
 def _finish(batch: Batch, *, by: Actor, now: datetime) -> None:
     batch.state, batch.state_at, batch.state_by, batch.why = Batch.State.FINISHED, now, str(by.party), ""
     batch.save(update_fields=["state", "state_at", "state_by", "why"])
-    came = batchtotals.totals(batch, now=now)
+    came = counts.totals(batch, now=now)
     data = {
         "kind": batch.kind,
         "groups": came.groups,

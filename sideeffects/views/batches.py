@@ -8,11 +8,12 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from sideeffects import batches, batchquestions, batchtables
+from sideeffects import batches
 from sideeffects.actors import ActorRequest
-from sideeffects.batchbefore import Before
-from sideeffects.batchforms import ItemsForm, ScopeForm, StartForm
-from sideeffects.batchsheets import Askings, Sheet
+from sideeffects.batches import questions, tables
+from sideeffects.batches.before import Before
+from sideeffects.batches.forms import ItemsForm, ScopeForm, StartForm
+from sideeffects.batches.sheets import Askings, Sheet
 from sideeffects.forms import ReasonForm, read
 from sideeffects.models import Batch
 from sideeffects.services import batch as service
@@ -57,7 +58,7 @@ def one(request: ActorRequest, batch: UUID) -> HttpResponse:
     sheet = _sheet(request, batch)
     if request.htmx:
         return _how_far(request, sheet)
-    context = {"sheet": sheet, "offers": batchquestions.offers(sheet), "back": batchquestions.afterwards(sheet)}
+    context = {"sheet": sheet, "offers": questions.offers(sheet), "back": questions.afterwards(sheet)}
     return render(request, "sideeffects/batch.html", context)
 
 
@@ -77,7 +78,7 @@ def _sheet(request: ActorRequest, batch: UUID) -> Sheet:
 def table(request: ActorRequest, batch: UUID) -> StreamingHttpResponse:
     """Give out what came of each action as a table for spreadsheets, however many there are."""
     sheet = _sheet(request, batch)
-    chunks = batchtables.table(sheet.batch, sheet.outcome, by=request.actor)
+    chunks = tables.table(sheet.batch, sheet.outcome, by=request.actor)
     name = f'attachment; filename="batch-{sheet.batch.pk}.csv"'
     return StreamingHttpResponse(chunks, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": name})
 
@@ -104,7 +105,7 @@ def restore(request: ActorRequest, batch: UUID) -> HttpResponse:
 
 def _ask(request: ActorRequest, batch: UUID, verb: str) -> HttpResponse:
     sheet = _sheet(request, batch)
-    question = batchquestions.ABOUT[verb](sheet)
+    question = questions.ABOUT[verb](sheet)
     form = ReasonForm(request.POST if request.method == "POST" else None, required=question.needs_reason)
     if form.is_valid():
         row = VERBS[verb](batch=batch, by=request.actor, now=sheet.now, **form.cleaned_data)

@@ -7,9 +7,9 @@ from datetime import UTC
 
 from audit.export import inert
 from audit.inert import visible
-from sideeffects import batchsheets
 from sideeffects.actors import Actor
-from sideeffects.batchsheets import Line
+from sideeffects.batches import sheets
+from sideeffects.batches.sheets import Line
 from sideeffects.models import Batch
 
 COLUMNS = (
@@ -22,7 +22,7 @@ def table(batch: Batch, outcome: str, *, by: Actor) -> Iterator[bytes]:
     """Yield the table: its heads, one line an action in the order of work, and a last line that says it is whole."""
     count = 0
     yield _csv([COLUMNS])
-    for lines in batchsheets.pieces(batch, outcome, by=by):
+    for lines in sheets.pieces(batch, outcome, by=by):
         count += len(lines)
         yield _csv([_cells(line) for line in lines])
     yield _csv([[f"Whole: {count} of the {batch.groups} actions of the batch"]])

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sideeffects import batches
-from sideeffects.batchsheets import Sheet
+from sideeffects.batches.sheets import Sheet
 from sideeffects.models import Batch
 from sideeffects.questions import Line
 from sideeffects.transitions import Outcome

@@ -11,7 +11,7 @@ from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Out
 
 from sideeffects import dependants, queries
 from sideeffects.actors import Actor
-from sideeffects.batchscope import Scope
+from sideeffects.batches.scope import Scope
 from sideeffects.models import Effect, Group
 from sideeffects.services import foresight
 from sideeffects.transitions import EffectState, GroupState, RevokeClass

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from audit.inert import visible
 from sideeffects import batches
-from sideeffects.batchquestions import some
+from sideeffects.batches.questions import some
 from sideeffects.questions import Line
 
 

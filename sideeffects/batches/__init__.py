@@ -4,11 +4,11 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from sideeffects import batchtotals
 from sideeffects.actors import Actor
-from sideeffects.batchpreview import Preview, preview
-from sideeffects.batchscope import EmptyScopeError, Scope
-from sideeffects.batchtotals import Totals, totals
+from sideeffects.batches import counts
+from sideeffects.batches.counts import Totals, totals
+from sideeffects.batches.forecast import Preview, preview
+from sideeffects.batches.scope import EmptyScopeError, Scope
 from sideeffects.models import Batch, BatchItem, Group
 from sideeffects.policies import NotFoundError
 from sideeffects.transitions import WEAKEST_FIRST, GroupState, Outcome
@@ -48,14 +48,14 @@ def one(key: UUID, by: Actor) -> Batch:
 
 def items(batch: Batch, outcome: str | None = None) -> QuerySet[BatchItem]:
     """Return the actions of a batch in the order of their turns, all or those that stand so by now."""
-    rows: QuerySet[BatchItem] = batchtotals.ranked(BatchItem.objects.filter(batch=batch), batch.kind)
+    rows: QuerySet[BatchItem] = counts.ranked(BatchItem.objects.filter(batch=batch), batch.kind)
     named = rows.select_related("group__owner", "group__agent", "group__tool_version", "revocation")
     return (came_to(named, outcome) if outcome else named).order_by("position")
 
 
 def came_to(rows: QuerySet[BatchItem], outcome: str) -> QuerySet[BatchItem]:
     """Return those of the items that stand so by now, as the totals count them."""
-    return rows.filter(Q(("rank", batchtotals.rank_of(outcome))))  # (a pair: `items` annotates it)
+    return rows.filter(Q(("rank", counts.rank_of(outcome))))  # (a pair: `items` annotates it)
 
 
 def stands(item: BatchItem) -> Outcome:

@@ -12,10 +12,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from sideeffects import batches, batchwords, lists, presenters, queries
+from sideeffects import batches, lists, presenters, queries
 from sideeffects.actors import Actor
-from sideeffects.batches import Scope
-from sideeffects.batchwords import BUCKETS, Bucket
+from sideeffects.batches import Scope, words
+from sideeffects.batches.words import BUCKETS, Bucket
 from sideeffects.models import Batch, BatchItem, Revocation
 from sideeffects.presenters import GroupView
 from sideeffects.transitions import Outcome
@@ -41,7 +41,7 @@ class Line:
     @property
     def words(self) -> Words:
         """Return that in the batch's words."""
-        return batchwords.item_words(self.outcome)
+        return words.item_words(self.outcome)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Share:
     @property
     def words(self) -> Words:
         """Return its name as a sentence."""
-        return batchwords.item_words(self.outcome)
+        return words.item_words(self.outcome)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Asking:
     @property
     def words(self) -> Words:
         """Return whether it works, without its numbers."""
-        return batchwords.listed_words(self.batch.state)
+        return words.listed_words(self.batch.state)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Sheet(Asking):
     @property
     def state_words(self) -> Words:
         """Return the sentence that says how far it has got."""
-        return batchwords.state_words(self.batch.state, done=self.totals.done, waiting=self.totals.waiting)
+        return words.state_words(self.batch.state, done=self.totals.done, waiting=self.totals.waiting)
 
     @property
     def aloud(self) -> str:
