@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -35,6 +36,8 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, Model):
         return str(value.pk)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -15,7 +15,7 @@ from plans.core import gates, windows
 from plans.core.lifecycle import ExecutionState
 from plans.core.script import RunState, Step
 from plans.core.windows import Window
-from plans.core.words import inert, span
+from plans.core.words import inert, span, taken
 from plans.courses import Course
 from plans.models import Approval, Decision, Execution, StepRun
 from sideeffects import presenters, queries
@@ -203,7 +203,7 @@ class Outlook:
 
     def _taken(self, one: StepView) -> str:
         assert one.run is not None
-        return span(int((self.at - one.run.begun_at).total_seconds()))
+        return taken((self.at - one.run.begun_at).total_seconds(), one.step.duration or 0)
 
     def _closed(self, step: Step) -> Block | None:
         course = self.course
@@ -226,7 +226,9 @@ class Outlook:
 
     @cached_property
     def live(self) -> list[Window]:
-        """Return the windows that are open, next to close first."""
+        """Return the windows that are open, next to close first; none where it is rolled back."""
+        if self.state is ExecutionState.ROLLED_BACK:
+            return []
         return [one for one in windows.held(self.course.script, self.course.ran) if one.closes_at >= self.at]
 
     @cached_property

@@ -236,6 +236,7 @@ def check_agent_cap(by: Actor, *, more: int, now: datetime) -> None:
     if by.token is None:
         return
     cap = settings.AGENT_REVOKES_PER_HOUR
-    used = Revocation.objects.filter(agent=by.token.agent_id, asked_at__gt=now - timedelta(hours=1)).count()
+    own = Revocation.objects.exclude(trigger=Revocation.Trigger.ROLLBACK)  # a plan has promised those
+    used = own.filter(agent=by.token.agent_id, asked_at__gt=now - timedelta(hours=1)).count()
     if used + more > cap:
         raise RevokeCapError(cap)

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from plans.core import windows
 from plans.core.script import Ran, RunState, Script, Step
-from plans.core.words import euros, inert, span
+from plans.core.words import euros, inert, span, taken
 
 Past = Mapping[int, Ran]
 
@@ -100,8 +100,8 @@ def _check_kept(script: Script, ran: Past, step: Step, now: datetime) -> None:
     for earlier in script.steps[: step.index]:
         one = ran.get(earlier.index)
         if one is not None and earlier.duration is not None and overdue(earlier, one, now):
-            took = int(((one.ended_at or now) - one.begun_at).total_seconds())
-            late = f"{inert(earlier.id)} declared at most {span(earlier.duration)} and has taken {span(took)}"
+            took = taken(((one.ended_at or now) - one.begun_at).total_seconds(), earlier.duration)
+            late = f"{inert(earlier.id)} declared at most {span(earlier.duration)} and has taken {took}"
             raise StepOverdueError(step, f"{late}{_closing(script, ran, now)}. Roll back now.", script, ran, now)
 
 

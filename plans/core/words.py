@@ -1,5 +1,6 @@
 """How do numbers, steps and places read in a sentence? Text that an author wrote comes out inert."""
 
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +33,15 @@ def span(amount: int) -> str:
             whole, rest = amount // size, amount % size // part
             return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
     return f"{amount} s"
+
+
+def taken(amount: float, most: int) -> str:
+    """Return how long something took that may take `most`; by tenths where it would read the same."""
+    text, allowed = span(int(amount)), span(most)
+    if text != allowed or amount <= most:
+        return text
+    tenths = math.ceil((amount - most) * 10) / 10
+    return f"{most + tenths:.1f} s" if most < 60 else f"{allowed} and {tenths:.1f} s"  # noqa: PLR2004  (a minute)
 
 
 def euros(amount: Decimal | float) -> str:

@@ -33,6 +33,7 @@ from sideeffects.policies import (
     ReadOnlyError,
     ReasonRequiredError,
     ScopeMissingError,
+    check_agent_cap,
 )
 from sideeffects.services.land import DeclarationConflictError
 from sideeffects.services.record import Status
@@ -188,6 +189,8 @@ def test_execute_alone_is_enough_for_an_agent_to_run_and_roll_back(settings):
     run.begin("s2", 2)
     run.fail("s2", 3)
     assert undone(run) == {"s1": "not sent"}
+    settings.AGENT_REVOKES_PER_HOUR = 1
+    check_agent_cap(by, more=1, now=seconds(4))  # nor does it use up what the agent may
 
 
 # -- Gates, by the clock alone ------------------------------------------------------------------------------------
@@ -259,7 +262,7 @@ def test_a_step_that_took_too_long_is_recorded_and_blocks():
     run.complete("s1", 61)
     assert written("step_completed")[0]["late"] == "true"
     for _ in range(3):
-        with pytest.raises(StepOverdueError) as refused:
+        with pytest.raises(StepOverdueError, match="at most 1 min and has taken 1 min 1 s") as refused:
             run.begin("s2", 62)
     assert (refused.value.window, refused.value.closes_at) == ("s1", seconds(780))
     [told] = written("step_refused")  # once, however often it is asked

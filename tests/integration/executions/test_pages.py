@@ -134,6 +134,8 @@ def test_what_undoing_came_to_follows_what_became_of_it(settings):
         alice = Reader("alice")
         said = alice.read(here)
         assert "Rollback: refused" in said
+        assert "being carried out" not in said
+        assert "Undo windows that are open" not in said
         assert "not sent" not in said
         step = alice.client.get(f"/api/v1/executions/{run.id}").json()["steps"][0]
         assert (step["undone"], step["undone_at"]) == ("refused", "2026-11-30T12:00:05Z")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from plans.core import gates, script, windows
 from plans.core.lifecycle import ExecutionState, ExecutionStateError, after
 from plans.core.script import Ran, RunState, Script
+from plans.core.words import taken
 from tests.executions import six
 from tests.unit.plans.samples import NOW, chain, judge
 
@@ -255,3 +256,8 @@ def test_the_pivot_never_begins_over_a_closed_window_and_a_kept_promise_can_be_t
 @given(accepted(), st.integers(0, 2**32), st.booleans())
 def test_so_it_is_in_five_thousand_executions(plan, seed, healthy):
     walk(plan, seed, healthy)
+
+
+def test_what_took_too_long_never_reads_like_what_it_may_take():
+    said = [taken(1.04, 1), taken(1, 1), taken(61, 60), taken(7200.5, 7200), taken(90, 1), taken(0, 5)]
+    assert said == ["1.1 s", "1 s", "1 min 1 s", "2 h and 0.5 s", "1 min 30 s", "0 s"]
