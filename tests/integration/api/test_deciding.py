@@ -56,12 +56,13 @@ def test_a_call_in_flight_offers_a_fence_which_a_person_lifts(agent, person):
     assert refused["fence"] == f"{group['url']}/fence"
     answer = put(planner, refused["fence"], reason="wrong customer")
     assert (answer.status_code, answer.json()["state"], answer.json()["authority"]) == (200, "waiting", "agent")
-    assert put(alice, refused["fence"]).json()["set_by"] == "agent:planner", "one waits, and stays"
+    assert put(planner, refused["fence"]).json()["id"] == answer.json()["id"], "one waits, and stays"
+    assert put(alice, refused["fence"]).json()["set_by"] == "user:alice", "a person's takes over"
     page = alice.get(group["url"]).json()
     assert (page["can_fence"], page["fences"][0]["state"], page["notes"]) == (
         False,
         "waiting",
-        ["Fenced by agent planner: it is revoked when it arrives"],
+        ["Fenced by alice: it is revoked when it arrives"],
     )
     assert put(planner, refused["fence"], "delete").json()["type"].endswith("#for-persons-only")
     assert put(person("admin"), refused["fence"], "delete").json()["type"].endswith("#reason-required")
@@ -69,7 +70,7 @@ def test_a_call_in_flight_offers_a_fence_which_a_person_lifts(agent, person):
     assert put(alice, refused["fence"]).json()["set_by"] == "user:alice"
     planner.post(f"/api/v1/tool-calls/{group['id']}/land", {"effects": ONE})
     assert fence.fire(by=actors.system("worker"), now=later(days=1)) == 1
-    assert [row["state"] for row in alice.get(group["url"]).json()["fences"]] == ["refused", "lifted"]
+    assert [row["state"] for row in alice.get(group["url"]).json()["fences"]] == ["refused", "lifted", "lifted"]
     assert put(alice, refused["fence"]).json()["type"].endswith("#not-in-flight")
     assert put(alice, refused["fence"], "delete").json()["result"] == "refused"
-    assert Fence.objects.count() == 2
+    assert Fence.objects.count() == 3
