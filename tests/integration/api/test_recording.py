@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from audit.models import Record
 from sideeffects.models import Declaration, Effect, Group, Target
@@ -351,5 +352,6 @@ def test_a_new_call_is_recorded_and_told_in_few_statements(agent, django_assert_
     sender = agent()
     factories.crm(factories.person("admin"))
     sender.call(effects=[thing("0")], arguments={"n": 0})
-    with django_assert_max_num_queries(10):
+    few = 9 if connection.vendor == "postgresql" else 11  # there a record, its subjects and its place in one statement
+    with django_assert_max_num_queries(few):
         assert sender.call(effects=[thing(str(number)) for number in range(11)]).status_code == 201
