@@ -1,6 +1,7 @@
 """How does a person follow executions in a browser, decide what waits for them, and roll back?"""
 
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -67,27 +68,24 @@ def execution(request: ActorRequest, execution: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def roll_back(request: ActorRequest, execution: UUID) -> HttpResponse:
     """Ask before a rollback; a POST does it and leads to what became of each step."""
-    view = _look(request, execution)
-    form = ReasonForm(request.POST if request.method == "POST" else None, required=view.needs_reason)
-    if form.is_valid():
-        reason = form.cleaned_data["reason"]
-        rollback(execution=execution, reason=reason, by=request.actor, now=timezone.now())  # noqa: TID251  (a face)
-        return redirect("execution", execution)
-    context = {"view": view, "row": view.row, "form": form}
-    return render(request, "plans/rollback.html", context, status=422 if form.errors else 200)
+    return _with_reason(request, execution, rollback, "plans/rollback.html")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: ActorRequest, execution: UUID) -> HttpResponse:
     """Ask before an execution ends past its pivot; a POST ends it."""
+    return _with_reason(request, execution, stop_execution, "plans/stop.html")
+
+
+def _with_reason(request: ActorRequest, execution: UUID, act: Callable[..., object], question: str) -> HttpResponse:
+    """Show a question with a reason; a POST acts and leads back to the execution."""
     view = _look(request, execution)
     form = ReasonForm(request.POST if request.method == "POST" else None, required=view.needs_reason)
     if form.is_valid():
-        reason = form.cleaned_data["reason"]
-        stop_execution(execution=execution, reason=reason, by=request.actor, now=timezone.now())  # noqa: TID251  (a face)
+        act(execution=execution, reason=form.cleaned_data["reason"], by=request.actor, now=timezone.now())  # noqa: TID251  (a face)
         return redirect("execution", execution)
     context = {"view": view, "row": view.row, "form": form}
-    return render(request, "plans/stop.html", context, status=422 if form.errors else 200)
+    return render(request, question, context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
