@@ -14,7 +14,7 @@ class Loaded(models.Model):
         abstract = True
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Collection[str], values: Sequence[Any]) -> Self:
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:  # type: ignore[override]  # (of a Django to come)
         """Return a row as it is stored; a column that was not asked for is loaded when it is."""
         row = cls.__new__(cls)
         row._state = ModelState()
@@ -23,15 +23,11 @@ class Loaded(models.Model):
         return row
 
 
-def refer(rows: Collection[models.Model], *names: str) -> None:
+def refer(rows: Sequence[models.Model], *names: str) -> None:
     """Give rows what they refer to, each of it read once and shared: many rows of one asking refer to few others."""
-    for row in rows:
-        fields = [row._meta.get_field(name) for name in names]
-        break
-    else:
-        return
-    for field in fields:
+    for name in names if rows else ():
+        field: Any = rows[0]._meta.get_field(name)
         keys = {getattr(row, field.attname) for row in rows} - {None}
-        found = models.QuerySet(field.related_model).in_bulk(keys)
+        found: dict[Any, Any] = models.QuerySet(field.related_model).in_bulk(keys)
         for row in rows:
             field.set_cached_value(row, found.get(getattr(row, field.attname)))

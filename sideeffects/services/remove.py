@@ -74,7 +74,7 @@ def _revocation(one: Decided, alike: Mapping[str, Any]) -> Revocation:
 
 def _keep(decided: Sequence[Decided], alike: Mapping[str, Any]) -> None:
     """Insert the revocations; they are alike in all but which group each is about, and on what authority."""
-    each = {
+    each: dict[str, Sequence[Any]] = {
         "id": [one.revocation for one in decided],
         "group_id": [one.group.pk for one in decided],
         "authority": [one.authority.value for one in decided],
