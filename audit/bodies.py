@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from uuid6 import uuid7
 
@@ -50,10 +50,10 @@ class Entry:
     subjects: Sequence[tuple[str, str]] = ()
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(NamedTuple):
     """What is stored of one record: the canonical text and what is derived from it."""
 
+    uid: uuid.UUID
     text: str
     leaf_hash: str
     lookups: dict[str, str]
@@ -132,7 +132,7 @@ def _body(body: dict[str, Any], encoded: bytes) -> Body:
     for type_, id_ in subjects:
         if len(type_) > LIMITS["target_type"] or len(id_) > LIMITS["target_id"]:
             raise EntryTooLongError(body["action"], "a subject")
-    return Body(encoded.decode(), chain.leaf_hash(encoded).hex(), lookups, subjects)
+    return Body(uuid.UUID(body["uid"]), encoded.decode(), chain.leaf_hash(encoded).hex(), lookups, subjects)
 
 
 def _party(party: events.Party) -> dict[str, str]:

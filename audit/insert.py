@@ -3,12 +3,10 @@
 One statement a table; on PostgreSQL one for all three tables of a record.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain as joined
 from typing import Any
-from uuid import UUID
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
@@ -31,17 +29,17 @@ _PLACES_AT_ONCE = (  # thousands of values in lists of their own: there is nothi
     "INSERT INTO audit_seal (log, seq, record_id, chain)"
     " SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[])"
 )
-# Subjects in one value: the statement is the same however many there are, so that it is parsed once.
 _ALL = (
     f"WITH r AS ({_RECORDS}), u AS ({_UNSEALED} SELECT id FROM r), s AS ({_SUBJECTS}"  # noqa: S608  (our own constants)
-    " SELECT r.id, t.type, t.key FROM r JOIN json_to_recordset(%s::json) t (uid uuid, type text, key text)"
+    " SELECT r.id, t.type, t.key FROM r JOIN unnest(%b::uuid[], %b::text[], %b::text[]) t (uid, type, key)"
     " ON t.uid = r.uid) SELECT id, uid FROM r"
 )
 
 
 def insert(bodies: Sequence[Body], *, now: datetime) -> list[int]:
     """Insert records with their subjects, and queue them for the sealer; returns their ids in order."""
-    uids = [Record._meta.get_field("uid").get_db_prep_value(UUID(body.lookups["uid"]), connection) for body in bodies]
+    field = Record._meta.get_field("uid")
+    uids = [field.get_db_prep_value(body.uid, connection) for body in bodies]
     at = connection.ops.adapt_datetimefield_value(now)
     write = _at_once if connection.vendor == "postgresql" else _table_by_table
     ids = dict[Any, int]()
@@ -73,8 +71,8 @@ def _values(uid: object, body: Body, at: object) -> list[Any]:
 
 def _at_once(cursor: CursorWrapper, values: list[list[Any]], subjects: list[tuple[Any, str, str]]) -> dict[Any, int]:
     rows, given = (_as_lists if len(values) > 1 else _as_values)(values, _TYPES)
-    spoken_of = json.dumps([{"uid": str(uid), "type": type_, "key": key} for uid, type_, key in subjects])
-    cursor.execute(_ALL.format(rows=rows), [*given, spoken_of])
+    spoken_of = [list(column) for column in zip(*subjects, strict=True)]
+    cursor.execute(_ALL.format(rows=rows), [*given, *spoken_of])
     return {uid: key for key, uid in cursor.fetchall()}
 
 
@@ -83,9 +81,18 @@ def _as_values(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> tuple[str
 
 
 def _as_lists(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> tuple[str, list[Any]]:
-    """Send a list a column: nothing to parse for each row, and the statement is the same however many there are."""
-    lists = ", ".join(f"%b::{type_}[]" for type_ in types)
-    return f"SELECT * FROM unnest({lists})", [list(column) for column in zip(*rows, strict=True)]  # noqa: S608  (our own constants)
+    """Send a list a column, or one value where it is the same in all rows: nothing to parse for each row."""
+    columns = [
+        (f"c{at}", type_, column) for at, (type_, column) in enumerate(zip(types, zip(*rows, strict=True), strict=True))
+    ]
+    one = {name: column[0] for name, _, column in columns if len(set(column)) == 1}
+    many = {name: (type_, list(column)) for name, type_, column in columns if name not in one}
+    selected = ", ".join(f"%b::{type_}" if name in one else name for name, type_, _ in columns)
+    lists = ", ".join(f"%b::{type_}[]" for type_, _ in many.values())
+    return (
+        f"SELECT {selected} FROM unnest({lists}) e ({', '.join(many)})",  # noqa: S608  (our own constants)
+        [*one.values(), *(column for _, column in many.values())],
+    )
 
 
 def _table_by_table(

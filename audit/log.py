@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from itertools import accumulate
-from uuid import UUID
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -71,10 +71,9 @@ def about(*, group: str, most: int) -> list[Record]:
 
 
 def _record(key: int, body: Body, now: datetime) -> Record:
-    columns = {**body.lookups, "uid": UUID(body.lookups["uid"]), "occurred_at": now}
-    stored = {**columns, "id": key, "body": body.text, "leaf_hash": body.leaf_hash}
-    names = [field.attname for field in Record._meta.concrete_fields]
-    return Record.from_db(transaction.get_connection().alias, names, [stored[name] for name in names])
+    stored: dict[str, Any] = {**body.lookups, "uid": body.uid, "occurred_at": now}
+    stored |= {"id": key, "body": body.text, "leaf_hash": body.leaf_hash}
+    return Record.from_db(transaction.get_connection().alias, stored.keys(), stored.values())
 
 
 def _wake_after_commit(waker: partial[None]) -> None:

@@ -3,9 +3,10 @@
 from django.db import models
 
 from audit.bodies import LIMITS
+from audit.loaded import Loaded
 
 
-class Record(models.Model):
+class Record(Loaded):
     """One entry of the log: the exact bytes that were hashed, and the columns it is found by.
 
     Columns are derived from the body and compared again by the verifier. Nothing refers out of the log, which outlives
@@ -37,7 +38,7 @@ class Record(models.Model):
         return f"{self.action} {self.target_type} {self.target_id}"
 
 
-class Subject(models.Model):
+class Subject(Loaded):
     """An object a record speaks of, so that the record is found by each of them."""
 
     record = models.ForeignKey(Record, models.PROTECT, related_name="subjects", db_index=False, db_constraint=False)
@@ -55,7 +56,7 @@ class Subject(models.Model):
         return f"{self.object_type} {self.object_id}"
 
 
-class Seal(models.Model):
+class Seal(Loaded):
     """A record's place: its number in the log, and the chain value up to it."""
 
     log = models.CharField(max_length=LIMITS["log"])

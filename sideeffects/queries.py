@@ -22,6 +22,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 
+from audit.loaded import refer
 from sideeffects import requested
 from sideeffects.models import (
     Declaration,
@@ -88,10 +89,11 @@ def _undone_as(asked: QuerySet[Group], members: QuerySet[Effect], standing: Stan
 
 
 def members_of(groups: Sequence[Any]) -> dict[UUID, list[Effect]]:
-    """Return the members of each group, principal first, in one query."""
+    """Return the members of each group, principal first."""
     members: dict[UUID, list[Effect]] = {getattr(group, "pk", group): [] for group in groups}
-    rows = Effect.objects.filter(among("group_id", list(members))).select_related("target")
-    for effect in rows.order_by("group_id", "position"):
+    rows = list(Effect.objects.filter(among("group_id", list(members))).order_by("group_id", "position"))
+    refer(rows, "target")
+    for effect in rows:
         members[effect.group_id].append(effect)
     return members
 

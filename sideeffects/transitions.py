@@ -1,8 +1,8 @@
 """Which states exist, which actions lead from one to the next, and when is a group complete? One table; pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class GroupState(StrEnum):
@@ -154,8 +154,7 @@ def effect_after(state: EffectState, action: str) -> EffectState:
         raise TransitionError(state, action) from None
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """As much of an effect as its group's name depends on; `sent` where its request has left, answered or not."""
 
     revoke_class: RevokeClass
@@ -193,6 +192,8 @@ WEAKEST_FIRST: Sequence[Outcome] = (
     Outcome.RESTORED,
     Outcome.REVOKED,
 )
+_WEAKNESS = {outcome: rank for rank, outcome in enumerate(WEAKEST_FIRST)}
+_UNDONE = frozenset({_E.REVOKED, _E.COMPENSATED})
 
 
 def outcome_of(member: Member) -> Outcome:
@@ -208,18 +209,16 @@ def outcome_of(member: Member) -> Outcome:
 
 def weakest(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the outcome that names the whole; of none at all, `not attempted`."""
-    present = set(outcomes)
-    return next((outcome for outcome in WEAKEST_FIRST if outcome in present), Outcome.NOT_ATTEMPTED)
+    return min(set(outcomes), key=_WEAKNESS.__getitem__, default=Outcome.NOT_ATTEMPTED)
 
 
 def is_complete(state: GroupState, members: Sequence[Member], *, conflict_open: bool) -> bool:
     """Say whether everything declared is undone: a whitelist, so that a new state can never count by accident."""
-    undone = {_E.REVOKED, _E.COMPENSATED}
     return (
         state is _G.LANDED
         and not conflict_open
         and bool(members)
-        and all(member.state in undone and member.revoke_class is not RevokeClass.NONE for member in members)
+        and all(member.state in _UNDONE and member.revoke_class is not RevokeClass.NONE for member in members)
     )
 
 

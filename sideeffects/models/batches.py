@@ -7,13 +7,14 @@ from django.db import models
 from django.db.models import Q
 from uuid6 import uuid7
 
+from audit.loaded import Loaded
 from sideeffects.models.groups import Group
 from sideeffects.models.people import Agent, AgentToken
 from sideeffects.models.revocations import Revocation
 from sideeffects.transitions import Outcome
 
 
-class Batch(models.Model):
+class Batch(Loaded):
     """One asking about many groups: the selection is frozen in its items, and they are the queue of its work.
 
     `scope` says what was asked for; `of` is the batch whose doing a restore undoes. `authority` is as it was when it
@@ -71,7 +72,7 @@ class Batch(models.Model):
         return f"{self.kind} batch {self.id}"
 
 
-class BatchItem(models.Model):
+class BatchItem(Loaded):
     """One group of a batch; `position` is when its turn comes, and `not attempted` says that it has not come yet.
 
     `outcome` and `detail` are as answered then. `revocation` is what this batch did (or, in a restore, undid).

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from uuid6 import uuid7
 
+from audit.loaded import Loaded
 from sideeffects.models.people import Agent
 from sideeffects.models.tools import Target, ToolVersion
 from sideeffects.transitions import EffectState, GroupState, Member, Operation, RevokeClass
@@ -18,7 +19,7 @@ def _choices(enum: type[GroupState | EffectState | Operation | RevokeClass]) -> 
     return [(item.value, item.value) for item in enum]
 
 
-class Group(models.Model):
+class Group(Loaded):
     """All effects of one tool call. `key` is the hash of what was asked and by whom: never shown, never logged."""
 
     class Source(models.TextChoices):
@@ -89,7 +90,7 @@ class Group(models.Model):
         }
 
 
-class Effect(models.Model):
+class Effect(Loaded):
     """One object a tool call created, changed or deleted; `position` 0 is the principal."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -160,7 +161,7 @@ class Effect(models.Model):
         return Member(RevokeClass(self.revoke_class), EffectState(self.state), restored=self.restored_at is not None)
 
 
-class Above(models.Model):
+class Above(Loaded):
     """A local object that a local effect was written under, where its own call did not write that too."""
 
     effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="above")
@@ -174,7 +175,7 @@ class Above(models.Model):
         return f"{self.type} {self.object_id} above {self.effect_id}"
 
 
-class Declaration(models.Model):
+class Declaration(Loaded):
     """What a call says it wrote. The first is held; one that differs stands beside it as a conflict.
 
     A row that is not `kept` stands for all that came past the cap: only their number is known.

@@ -7,11 +7,12 @@ from django.db import models
 from django.db.models import Q
 from uuid6 import uuid7
 
+from audit.loaded import Loaded
 from sideeffects.models.groups import Effect, Group
 from sideeffects.transitions import Outcome
 
 
-class Revocation(models.Model):
+class Revocation(Loaded):
     """One asking: who, when, why, of which group; restore and purge belong to one.
 
     When its rows are purged was fixed at the revoke and stands on them (`Effect.purge_at`). Here stands when that was
@@ -76,7 +77,7 @@ class Revocation(models.Model):
         return f"revocation {self.id} of {self.group_id}"
 
 
-class MemberOutcome(models.Model):
+class MemberOutcome(Loaded):
     """What became of one member in one revocation, as answered then; never edited."""
 
     revocation = models.ForeignKey(

@@ -1,9 +1,9 @@
 """What did a revoke or a restore come to, group by group?"""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sideeffects import requested
@@ -20,8 +20,7 @@ from sideeffects.transitions import (
 )
 
 
-@dataclass(frozen=True)
-class MemberAnswer:
+class MemberAnswer(NamedTuple):
     """One member: where it stands now, and what this asking did about it."""
 
     effect: Effect
@@ -41,9 +40,11 @@ class Answer:
     counts: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.counts = dict(Counter(member.outcome.value for member in self.members))
+        self.counts = {}
+        for member in self.members:
+            self.counts[member.outcome.value] = self.counts.get(member.outcome.value, 0) + 1
 
-    @property
+    @cached_property
     def outcome(self) -> Outcome:
         """Return the weakest member's outcome."""
         return weakest(member.outcome for member in self.members)
@@ -87,5 +88,5 @@ def as_they_stand(members: Sequence[Effect]) -> list[MemberAnswer]:
 def _as_it_stands(effect: Effect, asking: requested.Asking | None) -> MemberAnswer:
     if asking is None:
         return MemberAnswer(effect, outcome_of(effect.as_member()), effect.reason)
-    member = replace(effect.as_member(), sent=asking.may_have_left)
+    member = effect.as_member()._replace(sent=asking.may_have_left)
     return MemberAnswer(effect, outcome_of(member), str(asking.words))

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from uuid6 import uuid7
+
 from sideeffects.models import Effect, Group
 from sideeffects.policies import Authority
 from sideeffects.services.ask import is_waiting
@@ -23,17 +25,15 @@ class Decided:
     conflict_open: bool
     obstacles: Mapping[UUID, str] = field(default_factory=dict)  # why a waiting member's target is not asked
     edits: Mapping[local.Key, Edit] = field(default_factory=dict)
+    revocation: UUID = field(default_factory=uuid7)  # the key of the one that this becomes
     local_members: Sequence[Effect] = field(init=False)
     pieces: Sequence[local.Piece] = field(init=False)
+    to_ask: Sequence[Effect] = field(init=False)  # the members that their targets are asked about
 
     def __post_init__(self) -> None:
         self.local_members = [effect for effect in self.members if is_here(effect)]
         self.pieces = [standing_piece(effect, self.group.owner) for effect in self.local_members]
-
-    @property
-    def to_ask(self) -> list[Effect]:
-        """Return the members that their targets are asked about."""
-        return [effect for effect in self.members if is_waiting(effect) and not self.obstacles.get(effect.pk)]
+        self.to_ask = [row for row in self.members if is_waiting(row) and not self.obstacles.get(row.pk)]
 
 
 def is_here(effect: Effect) -> bool:

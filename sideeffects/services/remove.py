@@ -1,6 +1,6 @@
 """Remove the local members of groups whose revoke is decided, stamp them, and put it on the log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 
 from audit import log
+from audit.events import Party
 from sideeffects import setwise
 from sideeffects.actors import Actor, party_of
 from sideeffects.models import Effect, MemberOutcome, Revocation
@@ -38,55 +39,53 @@ def remove(
     """
     passed_over, lying = _passed_over(decided, rows, now=now), _lying(decided, rows)
     absent = rows.take_back([piece for one in decided for piece in one.pieces], by=str(by.party), now=now)
-    revocations = [_revocation(one, by=by, now=now, reason=reason, trigger=trigger, batch=batch) for one in decided]
-    _keep(revocations)
-    asked = {one.group.pk: one.to_ask for one in decided}
-    for one, revocation in zip(decided, revocations, strict=True):
-        _move(one, revocation, absent, now=now)
-    ask(asked, {revocation.group_id: revocation for revocation in revocations}, now=now)
-    _stamp(decided, revocations, now=now)
+    alike: dict[str, Any] = {
+        "asked_at": now,
+        "asked_by": str(by.party),
+        "user_id": by.user.pk,
+        "agent_id": by.token.agent_id if by.token else None,
+        "trigger": trigger.value,
+        "batch_id": batch,
+        "reason": reason,
+    }
+    _keep(decided, alike)
+    _move(decided, absent, now=now)
+    asked = {one.group.pk: one for one in decided if one.to_ask}
+    revocations = {key: _revocation(one, alike) for key, one in asked.items()}
+    ask({key: one.to_ask for key, one in asked.items()}, revocations, now=now)
+    _stamp(decided, now=now)
     _note_overridden(decided, passed_over, rows, now=now)
     _note_put_back(lying, rows, now=now)
     answers = [_answer(one) for one in decided]
-    _keep_outcomes(revocations, answers)
+    _keep_outcomes(decided, answers)
+    said = {name: alike[name] for name in ("trigger", "reason", "asked_by")} | {"batch": str(batch or "")}
     entries = [
-        _compensate(one, revocation, answer, by=by)
-        for one, revocation, answer in zip(decided, revocations, answers, strict=True)
+        _compensate(one, answer, said, actor=by.party, found_by=of_batch(batch))
+        for one, answer in zip(decided, answers, strict=True)
     ]
     for answer, record in zip(answers, log.append(entries, now=now), strict=True):
         answer.record = record
     return {answer.group.pk: Result(answer.group.pk, answer) for answer in answers}
 
 
-def _revocation(
-    one: Decided, *, by: Actor, now: datetime, reason: str, trigger: Trigger, batch: UUID | None
-) -> Revocation:
-    return Revocation(
-        group=one.group,
-        asked_at=now,
-        asked_by=str(by.party),
-        user_id=by.user.pk,
-        agent_id=by.token.agent_id if by.token else None,
-        trigger=str(trigger),
-        batch_id=batch,
-        authority=str(one.authority),
-        reason=reason,
-    )
+def _revocation(one: Decided, alike: Mapping[str, Any]) -> Revocation:
+    return Revocation(id=one.revocation, group=one.group, authority=one.authority.value, **alike)
 
 
-def _keep(revocations: Sequence[Revocation]) -> None:
-    """Insert them; they are alike in all but which group each is about, and on what authority."""
-    [first, *_] = revocations
-    alike = ("asked_at", "asked_by", "user_id", "agent_id", "trigger", "batch_id", "reason")
-    setwise.insert(
-        Revocation,
-        same={name: getattr(first, name) for name in alike},
-        each={name: [getattr(row, name) for row in revocations] for name in ("id", "group_id", "authority")},
-    )
+def _keep(decided: Sequence[Decided], alike: Mapping[str, Any]) -> None:
+    """Insert the revocations; they are alike in all but which group each is about, and on what authority."""
+    each: dict[str, Sequence[Any]] = {
+        "id": [one.revocation for one in decided],
+        "group_id": [one.group.pk for one in decided],
+        "authority": [one.authority.value for one in decided],
+    }
+    setwise.insert(Revocation, same=alike, each=each)
 
 
-def _keep_outcomes(revocations: Sequence[Revocation], answers: Sequence[Answer]) -> None:
-    found = [(row.pk, member) for row, answer in zip(revocations, answers, strict=True) for member in answer.members]
+def _keep_outcomes(decided: Sequence[Decided], answers: Sequence[Answer]) -> None:
+    found = [
+        (one.revocation, member) for one, answer in zip(decided, answers, strict=True) for member in answer.members
+    ]
     each: dict[str, Sequence[Any]] = {
         "revocation_id": [key for key, _ in found],
         "effect_id": [member.effect.pk for _, member in found],
@@ -96,32 +95,32 @@ def _keep_outcomes(revocations: Sequence[Revocation], answers: Sequence[Answer])
     setwise.insert(MemberOutcome, same={}, each=each)
 
 
-def _move(one: Decided, revocation: Revocation, absent: set[tuple[str, str]], *, now: datetime) -> None:
+def _move(decided: Sequence[Decided], absent: set[local.Key], *, now: datetime) -> None:
     """Move each local member by the table, in memory."""
     purge_at = now + timedelta(days=settings.TRASH_DAYS)
-    for effect in one.local_members:
+    for one, effect in _local(decided):
         gone = (effect.type, effect.object_id) in absent
         effect.state = effect_after(EffectState(effect.state), "find_gone" if gone else "revoke")
         effect.state_at, effect.restored_at, effect.restored_by = now, None, ""
         if not gone:
-            effect.revocation_id, effect.purge_at = revocation.pk, purge_at
+            effect.revocation_id, effect.purge_at = one.revocation, purge_at
 
 
-def _stamp(decided: Sequence[Decided], revocations: Sequence[Revocation], *, now: datetime) -> None:
+def _local(decided: Sequence[Decided]) -> list[tuple[Decided, Effect]]:
+    return [(one, effect) for one in decided for effect in one.local_members]
+
+
+def _stamp(decided: Sequence[Decided], *, now: datetime) -> None:
     """Write the new states set-wise: one statement for what was removed, one for what was gone."""
-    moved = [
-        (effect, revocation.pk)
-        for one, revocation in zip(decided, revocations, strict=True)
-        for effect in one.local_members
-    ]
-    removed = [(effect.pk, key) for effect, key in moved if effect.state == EffectState.REVOKED]
+    moved = _local(decided)
+    removed = [(effect.pk, one.revocation) for one, effect in moved if effect.state == EffectState.REVOKED]
     stamps = {"state_at": now, "restored_at": None, "restored_by": ""}
     if removed:
         lying = {"state": EffectState.REVOKED.value, "purge_at": now + timedelta(days=settings.TRASH_DAYS)}
         effects, keys = zip(*removed, strict=True)
         setwise.update(Effect, same={**stamps, **lying}, each={"id": effects, "revocation_id": keys})
-    gone = among("id", [effect.pk for effect, _ in moved if effect.state == EffectState.GONE])
-    Effect.objects.filter(gone).update(state=EffectState.GONE, **stamps)
+    if gone := [effect.pk for _, effect in moved if effect.state == EffectState.GONE]:
+        Effect.objects.filter(among("id", gone)).update(state=EffectState.GONE, **stamps)
 
 
 def _overridden(decided: Sequence[Decided]) -> list[tuple[Effect, local.Piece]]:
@@ -146,6 +145,8 @@ def _note_overridden(
 ) -> None:
     """Keep the version that a row is at after an override, since no other says what it says; and the one before."""
     overridden = _overridden(decided)
+    if not overridden:
+        return
     versions = rows.versions([piece for _, piece in overridden], now=now)
     for effect, piece in overridden:
         effect.version_undone = versions[piece.key]
@@ -204,28 +205,33 @@ def _detail(effect: Effect, outcome: Outcome, one: Decided) -> str:
     return " ".join(words for words in (_DONE.get(operation, ""), over) if words)[:500]
 
 
-def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Actor) -> log.Entry:
+def _compensate(
+    one: Decided,
+    answer: Answer,
+    said: Mapping[str, Any],
+    *,
+    actor: Party,
+    found_by: Sequence[tuple[str, str]],
+) -> log.Entry:
+    """Return the record of one group; `said` is what it says in the words of all."""
     principal = one.members[0]
     return log.Entry(
         action="COMPENSATE",
         target=(principal.type, principal.object_id),
-        actor=by.party,
+        actor=actor,
         owner=party_of(one.group.owner),
         group=str(one.group.pk),
         outcome=answer.outcome.value,
         subjects=[
             *((effect.type, effect.object_id) for effect in one.members if effect.object_id),
-            *of_batch(revocation),
+            *found_by,
         ],
         data={
-            "revocation": str(revocation.pk),
+            **said,
+            "revocation": str(one.revocation),
             "tool": one.group.tool,
             "tool_version": one.group.version_number(),
-            "trigger": revocation.trigger,
-            "batch": str(revocation.batch_id or ""),
-            "authority": revocation.authority,
-            "reason": revocation.reason,
-            "asked_by": revocation.asked_by,
+            "authority": one.authority.value,
             "settles": "false",
             "overrides": "true" if one.edits else "false",
             "attempts": [],
@@ -237,9 +243,9 @@ def _compensate(one: Decided, revocation: Revocation, answer: Answer, *, by: Act
     )
 
 
-def of_batch(revocation: Revocation) -> list[tuple[str, str]]:
+def of_batch(batch: UUID | None) -> list[tuple[str, str]]:
     """Return what the log finds all records of a batch by; nothing where it was asked for alone."""
-    return [("batch", str(revocation.batch_id))] if revocation.batch_id else []
+    return [("batch", str(batch))] if batch else []
 
 
 def _member(member: MemberAnswer) -> dict[str, str]:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from audit import log
+from audit.loaded import refer
 from sideeffects import dependants, policies, queries
 from sideeffects.actors import Actor
 from sideeffects.models import Agent, Effect, Group
@@ -164,11 +165,12 @@ def _locked(ids: list[UUID]) -> dict[UUID, Group]:
     What has not landed stays unlocked: a tool that runs holds rows and wants its group last, so whoever held that and
     wanted the rows would wait for it for ever.
     """
-    # A chunk's groups share their owners and versions: a join would make a row of them for each group.
-    known = Group.objects.filter(among("id", ids)).order_by("pk").prefetch_related("owner", "tool_version")
-    in_flight = {row.pk: row for row in known.exclude(state=GroupState.LANDED)}
+    known = Group.objects.filter(among("id", ids)).order_by("pk")
+    in_flight = known.exclude(state=GroupState.LANDED)
     landed = known.filter(state=GroupState.LANDED).select_for_update()
-    return in_flight | {row.pk: row for row in landed}
+    rows = [*in_flight, *landed]
+    refer(rows, "owner", "tool_version")
+    return {row.pk: row for row in rows}
 
 
 def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:

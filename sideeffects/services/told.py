@@ -139,7 +139,10 @@ def _entry(
         owner=party_of(group.owner),
         group=str(group.pk),
         outcome=weakest(outcome_of(member) for member in alone).value,
-        subjects=[*((effect.type, effect.object_id) for effect in effects if effect.object_id), *of_batch(revocation)],
+        subjects=[
+            *((effect.type, effect.object_id) for effect in effects if effect.object_id),
+            *of_batch(revocation.batch_id),
+        ],
         data={
             "revocation": str(revocation.pk),
             "tool": group.tool,

@@ -5,10 +5,9 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import OperationalError
 from django.db.models import ProtectedError, RestrictedError
@@ -22,8 +21,7 @@ Key = tuple[str, str]
 NAMED = 3  # objects that a sentence names
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """One local object: its type and id, on whose behalf it is touched, and what was done to it.
 
     `before` and `after` are its versions around the write; `expected` is the one at which nobody has changed it since;
