@@ -19,7 +19,8 @@ from config.forms import demo_people
 from config.templatetags.takeback import span
 from sideeffects import proofs
 from sideeffects.actors import ADMIN
-from sideeffects.models import AgentToken, Group, Heartbeat, Role
+from sideeffects.batches import counts
+from sideeffects.models import AgentToken, Batch, Group, Heartbeat, Role
 from sideeffects.tools import REGISTRY
 from sideeffects.transitions import GroupState, RevokeClass
 
@@ -27,6 +28,7 @@ SILENT_AFTER = timedelta(minutes=2)  # four heartbeats
 UNSEALED_AFTER = timedelta(minutes=5)  # beat seals every ten seconds
 UNSIGNED_AFTER = timedelta(minutes=10)
 STALE_AFTER = timedelta(minutes=60)
+STILL_AFTER = timedelta(minutes=5)  # a chunk takes seconds, and beat looks every five of them
 EXPIRES_SOON = timedelta(days=7)
 OPEN_TO_OTHERS = 0o077
 
@@ -146,6 +148,16 @@ def open_calls(now: datetime) -> Found:
     return state, f"{waiting.count()} in flight, the oldest ({oldest.tool}) for {span(age)}"
 
 
+def batches(now: datetime) -> Found:
+    """Have every batch at work move; one that somebody stopped is left to them."""
+    moved = counts.moved().values()
+    stopped = Batch.objects.filter(state=Batch.State.STOPPED).count()
+    said = f"{len(moved)} at work, {stopped} stopped"
+    if not moved or now - min(moved) <= STILL_AFTER:
+        return State.OK, said
+    return State.NEEDS_A_PERSON, f"{said}; one has not moved for {span(now - min(moved))}: does a worker run?"
+
+
 def tools(_now: datetime) -> Found:
     """Have every tool that promises a way back proven by an outcome; declaring is not being."""
     known = [tool for tool in proofs.tools() if tool.contract.revoke_class is not RevokeClass.NONE]
@@ -196,8 +208,8 @@ def keys(_now: datetime) -> Found:
 
 
 CHECKS: Sequence[Callable[[datetime], Found]] = (
-    database, migrations, log_triggers, broker, beat, worker, unsealed, checkpoints, open_calls, tools,
-    admins, tokens, demo, keys,
+    database, migrations, log_triggers, broker, beat, worker, unsealed, checkpoints, open_calls, batches,
+    tools, admins, tokens, demo, keys,
 )  # fmt: skip
 
 

@@ -2,15 +2,18 @@
 
 import hmac
 from collections.abc import Iterator
+from datetime import datetime
 
 from django.conf import settings
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
 from audit import queries as audit
 from sideeffects import unresolved
-from sideeffects.models import Group, Notice, Request
+from sideeffects.batches import counts
+from sideeffects.models import Batch, Group, Notice, Request
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -36,9 +39,20 @@ def lines() -> Iterator[str]:
     for share in shares:
         seconds = (now - share.oldest_at).total_seconds() if share.oldest_at else 0
         yield f'takeback_unresolved_oldest_seconds{{cause="{share.cause}"}} {seconds:.0f}'
+    yield from _of_batches(now)
     for name, meaning, value in _single():
         yield from _head(name, meaning)
         yield f"{name} {value}"
+
+
+def _of_batches(now: datetime) -> Iterator[str]:
+    yield from _head("takeback_batches", "Batches at work, and stopped before their end.")
+    numbers = dict(Batch.objects.order_by().values_list("state").annotate(Count("pk")))
+    for state in (Batch.State.WORKING, Batch.State.STOPPED):
+        yield f'takeback_batches{{state="{state}"}} {numbers.get(state, 0)}'
+    last = min(counts.moved().values(), default=now)
+    yield from _head("takeback_batch_still_seconds", "How long the batch at work that is stillest has not moved.")
+    yield f"takeback_batch_still_seconds {(now - last).total_seconds():.0f}"
 
 
 def _single() -> Iterator[tuple[str, str, int]]:

@@ -359,7 +359,14 @@ class Execution:
 
     def rollback(self, reason: str = "") -> Any:
         """Roll back, newest step first; each step's `undone` says what that came to. Raises ProblemError."""
-        self.answer = self.console.send("POST", f"executions/{self.id}/rollback", {"reason": reason}).body
+        return self._end("rollback", reason)
+
+    def stop(self, reason: str = "") -> Any:
+        """Go no further past the pivot: what is done stands. Said twice, it stops once. Raises ProblemError."""
+        return self._end("stop", reason)
+
+    def _end(self, verb: str, reason: str) -> Any:
+        self.answer = self.console.send("POST", f"executions/{self.id}/{verb}", {"reason": reason}).body
         return self.answer
 
     def say(self, name: str, verb: str, body: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import (
     Case,
@@ -13,6 +14,7 @@ from django.db.models import (
     F,
     FilteredRelation,
     IntegerField,
+    Max,
     Min,
     OuterRef,
     Q,
@@ -186,3 +188,9 @@ def _rank_of_effect(at: str) -> Case:
         *(When(**{f"{at}state": state}, then=then(outcome)) for state, outcome in OUTCOME_OF_STATE.items()),
     ]
     return Case(*known, output_field=IntegerField())
+
+
+def moved() -> dict[UUID, datetime]:
+    """Return of each batch at work when it moved last: an item's turn was over, or it was started or told to go on."""
+    rows = Batch.objects.filter(state=Batch.State.WORKING).annotate(worked_at=Max("items__worked_at"))
+    return {key: max(at, worked or at) for key, at, worked in rows.values_list("pk", "state_at", "worked_at")}

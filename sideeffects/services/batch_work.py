@@ -27,6 +27,7 @@ from sideeffects.services.retry import BusyError, retried
 from sideeffects.services.revoke import revoke
 from sideeffects.services.since import DependedOnError
 from sideeffects.services.tokens import is_alive
+from sideeffects.services.told import announce
 from sideeffects.transitions import Outcome
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ def chunk(key: UUID, size: int, *, by: Actor, now: datetime) -> int:
             who = _who(batch, now=now)
         except BatchVoidError as error:
             halt(batch, why=str(error), by=by, now=now)
+            about = f"{batch.kind} of {batch.groups} actions"
+            announce(owner=batch.user, kind="batch stopped", about=about, detail=str(error), now=now)
             return 0
         act = _restore if batch.kind == Batch.Kind.RESTORE else _revoke
         act(batch, items, by=who, now=now)

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -29,11 +30,16 @@ def pass_over(seconds: float) -> None:
         model._default_manager.update(**{name: F(name) - ago for name in names})
 
 
+def lasting(saga: str) -> dict[str, Any]:
+    """Return the plan of six steps with a mandate that lasts."""
+    plan = six() | {"sagaId": saga}
+    plan["mandate"]["expiresAt"] = "2999-01-01T00:00:00Z"
+    return plan
+
+
 @pytest.fixture
 def run(crm):
-    plan = six()
-    plan["mandate"]["expiresAt"] = "2999-01-01T00:00:00Z"
-    run = Run(plan, at=since())
+    run = Run(lasting("sg_six"), at=since())
     for name in ("s1", "s2"):
         crm.create(f"c-{name}", tool="crm.create_contact")
         run.do(name, since(), since())
@@ -44,6 +50,20 @@ def run(crm):
 def since() -> float:
     """Return how many seconds after the tests' time it really is: the sandbox has a clock of its own."""
     return (external.clock() - factories.NOW).total_seconds()
+
+
+def check_stopping(page, run):
+    """Stop an execution that is past its pivot."""
+    run.until_pivot(since())
+    run.begin("s5", since())
+    run.complete("s5", since(), [])
+    page.goto(f"/plans/executions/{run.id}/")
+    page.get_by_role("link", name="Stop here…").click()
+    expect(page.get_by_role("main")).to_contain_text("what is done stands")
+    assert faults(page) == []
+    page.get_by_label("Reason").fill("enough")
+    page.get_by_role("button", name="Stop here").click()
+    expect(page.get_by_role("main")).to_contain_text("Stopped after the pivot: what is done stands.")
 
 
 def test_approved_late_blocked_rolled_back_newest_first_and_told_by_the_log(crm, page, sign_in, run):
@@ -89,3 +109,4 @@ def test_approved_late_blocked_rolled_back_newest_first_and_told_by_the_log(crm,
         ("step_undone", "s1"),
         ("execution_ended", None),
     ]
+    check_stopping(page, Run(lasting("sg_stopped"), at=since()))

@@ -4,7 +4,7 @@ import pytest
 
 from sideeffects import batches
 from sideeffects.batches import Scope
-from sideeffects.models import AgentToken, Batch, Revocation
+from sideeffects.models import AgentToken, Batch, Notice, Revocation
 from sideeffects.policies import ForPersonsOnlyError, NotFoundError, ReasonRequiredError, ScopeMissingError
 from sideeffects.services import batch, batch_work
 from sideeffects.services.batch import BatchKeyReusedError, NothingSelectedError, SelectionChangedError
@@ -64,6 +64,8 @@ def test_whoever_asked_and_may_not_any_more_ends_it(monkeypatch):
     assert told(row).groups == {"revoked": 1, "not attempted": 2}
     [stopped] = bodies("batch_stopped")
     assert (stopped["actor"]["name"], stopped["data"]["reason"]) == ("worker", row.why)
+    [notice] = Notice.objects.filter(kind="batch stopped")
+    assert (notice.recipient, notice.about, notice.detail) == (admin.user, "revoke of 3 actions", row.why)
     own, alice = started(), factories.user("alice")
     alice.is_active = False
     alice.save()

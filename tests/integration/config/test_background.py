@@ -14,7 +14,9 @@ from django.db import connection
 
 from audit.models import Unsealed
 from config.celery import app
-from tests import factories
+from sideeffects.models import Batch, BatchItem
+from sideeffects.transitions import Outcome
+from tests import batches, factories
 
 ROOT = Path(__file__).resolve().parents[3]
 CELERY = ["-m", "celery", "--app", "config.celery"]
@@ -55,9 +57,12 @@ def within(seconds: float, true: Callable[[], bool]) -> bool:
 def test_a_commit_wakes_a_worker_of_its_own_over_the_broker():
     assert settings.CELERY_BROKER_URL.startswith("redis://")
     with running(WORKER):
-        factories.project(factories.planner(), tasks=1)
+        group = factories.project(factories.planner("alice"), tasks=1)
         assert Unsealed.objects.exists()
         assert within(30, lambda: not Unsealed.objects.exists())
+        row = batches.started(group)
+        assert within(30, lambda: Batch.objects.get(pk=row.pk).state == Batch.State.FINISHED)
+    assert BatchItem.objects.get(batch=row).outcome == Outcome.REVOKED
 
 
 @pytest.mark.soak
@@ -65,5 +70,6 @@ def test_a_commit_wakes_a_worker_of_its_own_over_the_broker():
 def test_beat_finds_what_no_wake_up_told_of(monkeypatch):
     monkeypatch.setattr("audit.wake._send", lambda task: None)
     with running(WORKER, BEAT):
-        factories.project(factories.planner(), tasks=1)
+        row = batches.started(factories.project(factories.planner("alice"), tasks=1))
         assert within(60, lambda: not Unsealed.objects.exists())
+        assert within(60, lambda: Batch.objects.get(pk=row.pk).state == Batch.State.FINISHED)

@@ -11,7 +11,7 @@ from django.test import Client
 
 from plans.models import PlanSubmission
 from sideeffects import actors
-from sideeffects.client import Console, ProblemError
+from sideeffects.client import Console, Execution, ProblemError
 from sideeffects.models import Group
 from sideeffects.services import tokens
 from tests import factories
@@ -189,3 +189,13 @@ def test_the_client_carries_out_a_plan(live_server, transactional_db):
         with pytest.raises(ZeroDivisionError), execution.step("s2"):
             1 / 0  # noqa: B018  (a tool that breaks)
         assert execution.refresh()["state"] == "rolled_back"
+        with pytest.raises(ProblemError) as over:
+            execution.stop("enough")  # there is nothing past the pivot to go no further from
+        assert (over.value.status, over.value.type) == (409, "/help#execution-state")
+        past = Run(six() | {"sagaId": "past"})
+        past.until_pivot()
+        past.begin("s5", 20)
+        past.complete("s5", 21, [])
+    with time_machine.travel(seconds(30), tick=False):
+        running = Execution(console, console.send("GET", f"executions/{past.id}").body)
+        assert [running.stop("enough")["state"] for _ in range(2)] == ["stopped", "stopped"]

@@ -12,15 +12,15 @@ from django.db import OperationalError, connection
 from django.test import override_settings
 
 from audit import log, triggers
-from config import checks, fivequestions, tasks
+from config import checks, fivequestions, metrics, tasks
 from config.celery import app
 from config.checks import State
 from config.forms import DEMO_MAIL
-from sideeffects.models import AgentToken, Group, Heartbeat, Request
+from sideeffects.models import AgentToken, Batch, Group, Heartbeat, Request
 from sideeffects.services.record import Status
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import revoke
-from tests import external, factories
+from tests import batches, external, factories
 from tests.factories import NOW, person, user
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +52,19 @@ def test_a_heart_that_was_never_seen_is_unknown_and_one_that_fell_silent_needs_a
     state, detail = state_of(name, now=NOW + timedelta(hours=3))
     assert state is State.NEEDS_A_PERSON
     assert "3 h" in detail
+
+
+def test_a_batch_that_does_not_move_needs_a_person_and_a_stopped_one_nobody():
+    group = factories.project(factories.planner("alice"), tasks=1)
+    assert state_of("batches") == (State.OK, "0 at work, 0 stopped")
+    row = batches.started(group)
+    assert state_of("batches", now=row.state_at + timedelta(minutes=4)) == (State.OK, "1 at work, 0 stopped")
+    state, detail = state_of("batches", now=row.state_at + timedelta(minutes=6))
+    assert (state, "not moved for 6 min" in detail) == (State.NEEDS_A_PERSON, True)
+    assert 'takeback_batches{state="working"} 1' in metrics.lines()
+    Batch.objects.update(state="stopped")
+    assert state_of("batches", now=row.state_at + timedelta(days=1)) == (State.OK, "0 at work, 1 stopped")
+    assert {'takeback_batches{state="stopped"} 1', "takeback_batch_still_seconds 0"} <= set(metrics.lines())
 
 
 @pytest.fixture
