@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import IO, Any
 
+from audit.inert import shows_nothing
 from sideeffects.declarations import NotCanonicalError, fingerprint
 from sideeffects.toolfiles import is_storable
 
@@ -117,6 +118,8 @@ def _text(value: Mapping[str, Any], member: str, path: str) -> str:
     text: str = _typed(value, member, str, "a text", path=path)
     if not 0 < len(text) <= LONGEST_NAME or not is_storable(text):
         raise _WrongError(path + member, f"has 1 to {LONGEST_NAME} characters, and no NUL")
+    if shows_nothing(text):
+        raise _WrongError(path + member, "needs at least one visible character")
     return text
 
 

@@ -156,6 +156,7 @@ def test_what_a_model_wrote_instead_of_arguments_is_kept_as_text_so_that_the_cal
         (line(conversation=7), "line 1: conversation: right is a text"),
         (line(conversation=""), "line 1: conversation: has 1 to 200"),
         (line(conversation="x" * 201), "line 1: conversation: has 1 to 200"),
+        (line(conversation="\u200b \u2066"), "line 1: conversation: needs at least one visible character"),
         (line(conversation="a\0b"), "line 1: conversation: has 1 to 200 characters, and no NUL"),
         (line(run=3), "line 1: run: right is a text"),
         (line(7), "line 1: messages[0]: right is an object"),
