@@ -17,7 +17,7 @@ from plans.services.start import start
 from plans.services.submit import submit
 from sideeffects.actors import Actor
 from sideeffects.declarations import Declared
-from tests import factories
+from tests import external, factories
 from tests.factories import NOW, person
 
 LOCAL = ("s1", "s5")
@@ -131,3 +131,14 @@ def undone(run: Run) -> dict[str, str]:
     """Return what undoing came to, step by step, in the order in which it was asked for."""
     runs = sorted((one for one in run.course.runs.values() if one.undone_at), key=lambda one: -one.index)
     return {one.step: one.undone for one in runs}
+
+
+def written(action: str) -> list[dict[str, Any]]:
+    """Return the data of what stands on the log of this kind, oldest first."""
+    return [body["data"] for body in external.bodies(action)]
+
+
+def askable(settings: Any) -> None:
+    """Let the target of the plan's tools be asked; nothing is sent there, as no worker runs."""
+    settings.TARGET_HOSTS = frozenset({"127.0.0.1:9"})
+    external.registered("http://127.0.0.1:9")

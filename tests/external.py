@@ -77,6 +77,11 @@ def turn(hours: float = 0, *, ahead: float = 0) -> list[Called]:
     return go(now + timedelta(hours=hours), real=now + timedelta(seconds=ahead))
 
 
+def actions() -> list[str]:
+    """Return of what kinds the records on the log are, oldest first."""
+    return list(Record.objects.order_by("id").values_list("action", flat=True))
+
+
 def bodies(action: str) -> list[Any]:
     """Return what stands on the log of this kind, oldest first."""
     return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("id")]

@@ -13,7 +13,7 @@ from django.contrib.auth.hashers import make_password
 from sideeffects import actors
 from sideeffects.actors import Actor
 from sideeffects.declarations import Declared
-from sideeffects.models import Agent, AgentToken, Group, Role
+from sideeffects.models import Agent, AgentToken, Group, Revocation, Role
 from sideeffects.services.declare import declare_tool
 from sideeffects.services.execute import execute
 from sideeffects.services.land import Recorded
@@ -115,3 +115,10 @@ def report(
 def later(**by: float) -> datetime:
     """Return a time after NOW."""
     return NOW + timedelta(**by)
+
+
+def revoked(group: Group, by: Actor) -> Revocation:
+    """Stand in for what only a target can do: somebody has asked to revoke this, and it was done."""
+    return Revocation.objects.create(
+        group=group, asked_at=NOW, asked_by=str(by.party), user=by.user, trigger="click", authority="owner"
+    )

@@ -1,6 +1,5 @@
 """Does a tool that runs here run once for its key, and is what it wrote one thing with its record?"""
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -29,16 +28,13 @@ from sideeffects.tools import REGISTRY, Contract, RegisteredTool, Written
 from sideeffects.transitions import GroupState, Operation, RevokeClass
 from sideeffects.workspace.models import Note, Project, Task
 from tests import factories
+from tests.external import bodies
 from tests.factories import NOW, later, person, planner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
 
 run: Any = factories.run  # its group is there wherever a test looks at it
 ARGUMENTS = {"name": "Q3 launch", "tasks": ["One", "Two"]}
-
-
-def bodies(action):
-    return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("id")]
 
 
 def actions():

@@ -1,11 +1,8 @@
 """Does what lies in the trash leave it on its date, announced, on the log, and held where something is open?"""
 
-import json
-
 import pytest
 from django.core import mail
 
-from audit.models import Record
 from sideeffects.models import Declaration, Effect, Notice, Revocation
 from sideeffects.presenters import views_of
 from sideeffects.services import notices, purge
@@ -15,7 +12,7 @@ from sideeffects.services.revoke import revoke
 from sideeffects.transitions import EffectState
 from sideeffects.workspace.models import Project, Task
 from tests import factories
-from tests.external import WORKER
+from tests.external import WORKER, bodies
 from tests.factories import NOW, later, person, planner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
@@ -39,10 +36,6 @@ def sweep(now=DUE):
 
 def states(group):
     return set(Effect.objects.filter(group=group).values_list("state", flat=True))
-
-
-def bodies(action):
-    return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("pk")]
 
 
 def test_on_its_date_and_not_before_rows_and_versions_leave_for_good_and_the_record_stays():

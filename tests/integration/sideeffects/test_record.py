@@ -1,26 +1,22 @@
 """Is a call that ran elsewhere recorded once, whatever is said about it later, and never absent?"""
 
-import json
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from audit.models import Record
-from sideeffects.declarations import Declared, NotCanonicalError
-from sideeffects.models import Declaration, Effect, Group, Revocation
+from sideeffects.declarations import NotCanonicalError
+from sideeffects.models import Effect, Group, Revocation
 from sideeffects.policies import NotFoundError, ScopeMissingError
-from sideeffects.services import compare, land
-from sideeffects.services.declare import declare_tool
-from sideeffects.services.land import DeclarationConflictError, NotReportedError
-from sideeffects.services.record import KeyReusedError, Status, ToolBlockedError
+from sideeffects.services import land
+from sideeffects.services.record import KeyReusedError, Status
 from sideeffects.services.remove import Trigger
 from sideeffects.services.revoke import InFlightError, NothingWrittenError, revoke
-from sideeffects.tools import Contract
-from sideeffects.transitions import GroupState, Operation, RevokeClass, TransitionError
+from sideeffects.transitions import GroupState, TransitionError
 from tests import factories
-from tests.factories import NOW, contact, later, planner
+from tests.external import actions, bodies
+from tests.factories import NOW, contact, later, planner, revoked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
 
@@ -28,22 +24,7 @@ report: Any = factories.report  # its group is there wherever a test looks at it
 ELEVEN = [contact(f"c_{number}") for number in range(11)]
 
 
-def actions():
-    return list(Record.objects.order_by("id").values_list("action", flat=True))
-
-
-def bodies(action):
-    return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("id")]
-
-
-def revoked(group, by):
-    """Stand in for what only a target can do yet: somebody has asked to revoke this, and it was done."""
-    return Revocation.objects.create(
-        group=group, asked_at=NOW, asked_by=str(by.party), user=by.user, trigger="click", authority="owner"
-    )
-
-
-# -- Once, and for ever -----------------------------------------------------------------------------------------------
+# -- Once, and for ever ------------------------------------------------------------------------------------------------
 
 
 def test_a_call_is_held_as_declared_principal_first():
@@ -151,7 +132,7 @@ def test_a_replay_costs_a_fixed_number_of_statements_and_a_record_too():
     assert replayed_many == replayed
 
 
-# -- Explicit keys ----------------------------------------------------------------------------------------------------
+# -- Explicit keys -----------------------------------------------------------------------------------------------------
 
 
 def test_one_key_and_other_arguments_are_refused_naming_the_first_call():
@@ -183,7 +164,7 @@ def test_an_explicit_key_makes_the_same_call_another_one():
     assert Group.objects.count() == 2
 
 
-# -- Failed, lost, in flight ------------------------------------------------------------------------------------------
+# -- Failed, lost, in flight -------------------------------------------------------------------------------------------
 
 
 def test_a_failure_leaves_no_effect_and_consumes_no_key():
@@ -277,242 +258,3 @@ def test_recording_needs_the_scope():
     with pytest.raises(ScopeMissingError):
         report(planner(scopes=["read"]), ELEVEN)
     assert not Group.objects.exists()
-
-
-# -- Conflicts --------------------------------------------------------------------------------------------------------
-
-
-def test_eleven_then_twelve_keeps_the_first_and_stores_the_difference():
-    group = report(by := planner(), ELEVEN).group
-    second = report(by, [*ELEVEN, contact("c_11")], now=later(minutes=1))
-    assert (second.result, second.created) == ("conflict", True)
-    with pytest.raises(DeclarationConflictError) as told:
-        second.check_agrees()
-    assert told.value.group == str(group.pk)
-    assert [member["id"] for member in told.value.difference["only_second"]] == ["c_11"]
-    assert Effect.objects.count() == 11
-    held, conflict = Declaration.objects.order_by("-held")
-    assert (len(held.effects), len(conflict.effects)) == (11, 12)
-    [body] = bodies("declaration_differed")
-    assert [member["id"] for member in body["data"]["only_declared"]] == ["c_11"]
-    assert ["contact", "c_11"] in body["subjects"]
-
-
-def test_repeats_of_a_conflict_fold_into_its_count():
-    report(by := planner(), ELEVEN)
-    twelve = [*ELEVEN, contact("c_11")]
-    first = report(by, twelve, now=later(minutes=1))
-    for minute in (3, 2):  # the clocks of two processes need not agree
-        again = report(by, twelve, now=later(minutes=minute))
-        assert (again.result, again.created, again.conflict) == ("conflict", False, first.conflict)
-    row = Declaration.objects.get(held=False)
-    assert (row.seen, row.first_seen_at, row.last_seen_at) == (3, later(minutes=1), later(minutes=3))
-    assert len(bodies("declaration_differed")) == 1
-
-
-def test_what_a_person_has_resolved_stays_resolved():
-    report(by := planner(), ELEVEN)
-    twelve = [*ELEVEN, contact("c_11")]
-    report(by, twelve)
-    Declaration.objects.filter(held=False).update(resolved_at=NOW, resolved_by="user:alice", resolution="dismiss")
-    assert report(by, twelve, now=later(days=1)).result == "replayed"
-    assert Declaration.objects.filter(held=False, resolved_at=None).count() == 0
-
-
-def test_conflicts_are_kept_up_to_a_cap_and_counted_beyond_it(monkeypatch):
-    monkeypatch.setattr(compare, "MOST_CONFLICTS", 3)
-    report(by := planner(), ELEVEN)
-    results = [report(by, [contact(f"x_{number}")]) for number in range(5)]
-    assert [result.result for result in results] == ["conflict"] * 5
-    assert [result.created for result in results] == [True] * 3 + [False] * 2
-    for result, kept in ((results[2], "Both are kept"), (results[3], "This one was counted and not kept")):
-        with pytest.raises(DeclarationConflictError, match=kept):
-            result.check_agrees()
-    assert Declaration.objects.filter(held=False, kept=True).count() == 3
-    assert Group.objects.get().declarations_not_kept == 2
-    assert Declaration.objects.get(kept=False).seen == 2
-    assert len(bodies("declaration_differed")) == 4, "the first that is not kept is on the log, and no other"
-
-
-def test_one_object_in_another_version_is_a_change_and_not_two_objects():
-    def version(text):
-        return Declared("contact", "c_1", Operation.UPDATE, version=text)
-
-    report(by := planner(), [version("1")])
-    conflict = report(by, [version("2")]).conflict
-    assert conflict.difference["only_first"] == conflict.difference["only_second"] == []
-    [changed] = conflict.difference["changed"]
-    assert (changed["first"]["version"], changed["second"]["version"]) == ("1", "2")
-
-
-def test_a_call_without_effects_that_declares_some_later_differs():
-    report(by := planner(), [])
-    assert report(by, []).result == "replayed"
-    assert report(by, [contact("c_1")]).result == "conflict"
-
-
-# -- Equal declarations that ids cannot tell apart --------------------------------------------------------------------
-
-
-def email():
-    return [Declared("e-mail", "", Operation.CREATE, title="Welcome")]
-
-
-def test_two_identical_e_mails_count_as_declared_twice():
-    by = planner()
-    for _ in range(3):
-        group = report(by, email(), tool="email.send").group
-    group.refresh_from_db()
-    assert group.repeats == 2
-    assert len(bodies("group_landed")) == 1
-
-
-def test_without_ids_the_title_tells_two_objects_apart():
-    report(by := planner(), email(), tool="email.send")
-    other = [Declared("e-mail", "", Operation.CREATE, title="Goodbye")]
-    assert report(by, other, tool="email.send").result == "conflict"
-
-
-def test_with_ids_the_title_does_not_count():
-    report(by := planner(), [Declared("contact", "c", Operation.CREATE, title="Ada")])
-    assert report(by, [Declared("contact", "c", Operation.CREATE, title="Ada L.")]).result == "replayed"
-
-
-def test_a_source_that_is_read_again_counts_nothing_twice():
-    by = planner()
-    for _ in range(2):
-        for occurrence in (1, 2, 3):
-            report(by, email(), tool="email.send", occurrence=occurrence)
-    assert Group.objects.get().repeats == 2
-    report(by, ELEVEN)
-    for _ in range(2):
-        for occurrence in (1, 2):
-            report(by, [contact("other")], occurrence=occurrence)
-    assert Declaration.objects.get(held=False).seen == 2
-
-
-# -- Again after a revoke ---------------------------------------------------------------------------------------------
-
-
-def test_other_effects_after_a_revoke_are_a_new_group_that_says_so():
-    first = report(by := planner(), ELEVEN).group
-    revoked(first, by)
-    again = report(by, [contact("c_99")], now=later(hours=1))
-    assert (again.result, again.created) == ("recorded", True)
-    assert (again.group.generation, again.group.again_after_revoke) == (1, True)
-    assert Effect.objects.filter(group=again.group).get().state == "active"
-    assert not Declaration.objects.filter(held=False).exists()
-    assert bodies("group_landed")[1]["data"]["generation"] == "1"
-
-
-def test_each_generation_keeps_its_own_replays():
-    first = report(by := planner(), ELEVEN).group
-    revoked(first, by)
-    second = report(by, [contact("c_99")]).group
-    assert report(by, ELEVEN).group == first
-    assert report(by, [contact("c_99")]).group == second
-    third = report(by, [contact("c_100")])
-    assert (third.result, third.group) == ("conflict", second)
-    revoked(second, by)
-    assert report(by, [contact("c_101")]).group.generation == 2
-    assert report(by, ELEVEN).group == first
-    assert report(by, [contact("c_100")]).result == "conflict"  # known there already, decided by nobody
-    assert Group.objects.count() == 3
-
-
-def test_a_call_announced_after_a_revoke_is_never_absent():
-    first = report(by := planner(), ELEVEN).group
-    revoked(first, by)
-    opened = report(by, [], status=Status.IN_FLIGHT, now=later(hours=1))
-    assert (opened.result, opened.group.generation, opened.group.again_after_revoke) == ("opened", 1, True)
-    assert report(by, [contact("c_99")]).group == opened.group
-
-
-def test_after_a_restore_other_effects_are_a_conflict_again():
-    first = report(by := planner(), ELEVEN).group
-    row = revoked(first, by)
-    Revocation.objects.filter(pk=row.pk).update(restored_at=NOW, restored_by="user:alice")
-    assert report(by, [contact("c_99")]).result == "conflict"
-
-
-# -- What tools promise -----------------------------------------------------------------------------------------------
-
-
-def block(by):
-    declare_tool(name="rm.everything", contract=Contract(revoke_class=RevokeClass.NONE, blocked=True), by=by, now=NOW)
-
-
-def test_a_blocked_tool_is_refused_before_anything_happens():
-    block(by := planner())
-    with pytest.raises(ToolBlockedError):
-        report(by, [], tool="rm.everything", status=Status.IN_FLIGHT)
-    assert not Group.objects.exists()
-    [body] = bodies("call_refused")
-    assert body["data"] == {"tool": "rm.everything", "conversation": "c1", "reason": "tool-blocked"}
-
-
-def test_what_a_blocked_tool_has_done_elsewhere_is_recorded_all_the_same():
-    block(by := planner())
-    assert report(by, [contact("c_1")], tool="rm.everything").created
-    assert Effect.objects.get().revoke_class == "none"
-
-
-def test_a_group_keeps_the_contract_of_its_own_time():
-    factories.crm(by := planner())
-    before = report(by, ELEVEN).group
-    changed = Contract(revoke_class=RevokeClass.NONE, reason="the CRM took its DELETE away")
-    declare_tool(name="crm.create_contact", contract=changed, by=by, now=later(minutes=1))
-    after = report(by, ELEVEN, arguments={"n": 2}).group
-    assert (before.version_number(), after.version_number()) == ("1", "2")
-    assert set(before.effects.values_list("revoke_class", flat=True)) == {"governed_external"}
-    assert set(after.effects.values_list("revoke_class", "reason")) == {("none", "the CRM took its DELETE away")}
-
-
-def test_an_object_without_an_id_cannot_be_named_to_its_target():
-    factories.crm(by := planner())
-    report(by, [contact("")])
-    assert Effect.objects.values_list("revoke_class", "reason").get() == (
-        "none",
-        "No id was declared, so there is nothing to name to the target",
-    )
-
-
-def test_an_operation_without_a_way_back_is_none_whatever_the_tool_says():
-    factories.crm(by := planner())
-    report(by, [contact("c_1"), contact("c_2", Operation.UPDATE)])
-    assert list(Effect.objects.values_list("revoke_class", "reason")) == [
-        ("governed_external", ""),
-        ("none", "No way back is declared for update"),
-    ]
-
-
-def test_what_is_reported_of_a_tool_that_runs_here_never_stands_in_for_a_run():
-    by = planner()
-    arguments = {"name": "Q3 launch", "tasks": ["One"]}
-    reported = report(by, [contact("1", type_="project")], tool="project.create", arguments=arguments)
-    executed = factories.run(by, "project.create", arguments)
-    assert executed.result == "recorded"
-    assert executed.group != reported.group
-    assert report(by, [contact("1", type_="project")], tool="project.create", arguments=arguments).result == "replayed"
-    [(revoke_class, reason)] = reported.group.effects.values_list("revoke_class", "reason")
-    assert revoke_class == "none"
-    assert "ran elsewhere" in reason
-
-
-def test_a_tool_that_runs_here_gives_what_is_only_reported_no_way_back_to_a_target_either():
-    by = planner()
-    mixed = Contract(revoke_class=RevokeClass.LOCAL, target="crm", compensations={"create": "DELETE /contacts/{id}"})
-    declare_tool(name="mixed", contract=mixed, by=by, now=NOW)
-    group = report(by, [contact("c_1")], tool="mixed").group
-    assert set(group.effects.values_list("revoke_class", flat=True)) == {"none"}
-
-
-def test_nobody_reports_on_a_call_that_runs_here():
-    by = planner()
-    group: Any = factories.run(by, "note.create", {"title": "x"}, idempotency_key="k").group
-    for status in Status:
-        with pytest.raises(NotReportedError):
-            report(by, [], tool="note.create", arguments={"title": "x"}, idempotency_key="k", status=status)
-    with pytest.raises(NotReportedError):
-        land.land(group=group.pk, effects=[], by=by, now=NOW)
-    assert Group.objects.get().state == GroupState.LANDED

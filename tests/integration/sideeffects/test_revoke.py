@@ -1,13 +1,10 @@
 """Does a revoke take back exactly what it says, and say exactly what it took back?"""
 
-import json
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from audit import log
-from audit.models import Record
 from sideeffects.models import Declaration, Effect, MemberOutcome, Revocation
 from sideeffects.policies import NotFoundError, ReadOnlyError, ReasonRequiredError, RevokeCapError
 from sideeffects.services.record import Status
@@ -23,6 +20,7 @@ from sideeffects.targets.local import MembersFailedError
 from sideeffects.transitions import EffectState, Outcome, Standing
 from sideeffects.workspace.models import Note, Project, Task
 from tests import factories
+from tests.external import bodies
 from tests.factories import NOW, later, person, planner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both]
@@ -34,10 +32,6 @@ def ask(group, by, *, reason="", now=NOW, trigger=Trigger.CLICK):
 
 def alive():
     return (Project.objects.filter(deleted_at=None).count(), Task.objects.filter(deleted_at=None).count())
-
-
-def bodies(action):
-    return [json.loads(record.body) for record in Record.objects.filter(action=action).order_by("id")]
 
 
 def test_eleven_rows_go_together_and_the_log_says_who_asked():
