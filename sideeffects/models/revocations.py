@@ -35,7 +35,12 @@ class Revocation(Loaded):
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="revocations")
     asked_at = models.DateTimeField()
     asked_by = models.CharField(max_length=200)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="revocations_asked")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        related_name="revocations_asked",
+        db_index=False,  # nothing looks for them by who asked
+    )
     agent = models.ForeignKey(
         "sideeffects.Agent",
         on_delete=models.PROTECT,
@@ -51,6 +56,7 @@ class Revocation(Loaded):
         null=True,
         blank=True,
         related_name="revocations",
+        db_constraint=False,  # written by the batch itself, which is locked and never deleted
         db_index=False,  # a batch's are found by its items
     )
     authority = models.CharField(max_length=8, choices=Authority)
@@ -78,15 +84,22 @@ class Revocation(Loaded):
 
 
 class MemberOutcome(Loaded):
-    """What became of one member in one revocation, as answered then; never edited."""
+    """What became of one member in one revocation, as answered then; never edited.
+
+    Written with what it points to, locked, in one transaction, and nothing of that is ever deleted: constraints would
+    have the database look for both once more, row by row.
+    """
 
     revocation = models.ForeignKey(
         Revocation,
         on_delete=models.PROTECT,
         related_name="outcomes",
-        db_index=False,  # the one of the constraint serves
+        db_constraint=False,
+        db_index=False,  # the one of `one_outcome_per_member` serves
     )
-    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="outcomes")
+    effect = models.ForeignKey(
+        Effect, on_delete=models.PROTECT, related_name="outcomes", db_constraint=False, db_index=False
+    )
     outcome = models.CharField(max_length=16, choices=[(item.value, item.value) for item in Outcome])
     detail = models.CharField(max_length=500, blank=True)
 
