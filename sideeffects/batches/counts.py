@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
+from uuid import UUID
 
+from django.db import connection
 from django.db.models import (
     Case,
     Count,
@@ -51,6 +54,7 @@ ASKED = (
 OUTSIDE = [state for state, outcome in OUTCOME_OF_STATE.items() if outcome in ASKED]
 _WEAK = {outcome: rank for rank, outcome in enumerate(WEAKEST_FIRST)}
 _GROUPS, _EFFECTS, _OUTSIDE = range(3)
+_ANY = UUID(int=0)  # stands for the batch while the statement is built
 # What was answered without a refusal stands where its members stand by now.
 _LIVE = Q(worked_at__isnull=False, refusal="")
 
@@ -83,10 +87,9 @@ class Totals:
 
 def totals(batch: Batch, *, now: datetime) -> Totals:
     """Return how far a batch has got; in one statement, whose parts see one and the same moment."""
-    parts = _of_restore(batch) if batch.kind == Batch.Kind.RESTORE else _of_revoke(batch)
     found: dict[int, Counter[str]] = {_GROUPS: Counter(), _EFFECTS: Counter(), _OUTSIDE: Counter()}
     restorable = again = 0
-    for kind, rank, number, standing, failed in parts[0].union(*parts[1:], all=True):
+    for kind, rank, number, standing, failed in _counted_now(batch):
         found[kind][WEAKEST_FIRST[rank].value] += number
         restorable, again = restorable + standing, again + failed
     effects = _in_order(found[_EFFECTS])
@@ -99,6 +102,27 @@ def totals(batch: Batch, *, now: datetime) -> Totals:
         failed=again,
         asked_outside=asked + sum(found[_OUTSIDE].values()),
     )
+
+
+def _counted_now(batch: Batch) -> list[tuple[int, ...]]:
+    statement, values = _built(batch.kind, connection.vendor)
+    key, stand_in = (_key(one) for one in (batch.pk, _ANY))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [key if value == stand_in else value for value in values])
+        return cursor.fetchall()
+
+
+@cache
+def _built(kind: str, _vendor: str) -> tuple[str, Sequence[Any]]:
+    """Return the statement, built once: every page that watches a batch asks, and to build it costs the most."""
+    items = BatchItem.objects.filter(batch=_ANY).order_by()
+    parts = _of_restore(items) if kind == Batch.Kind.RESTORE else _of_revoke(items, kind)
+    statement, values = parts[0].union(*parts[1:], all=True).query.sql_with_params()
+    return statement, values
+
+
+def _key(batch: UUID) -> Any:
+    return Batch._meta.pk.get_db_prep_value(batch, connection)
 
 
 def ranked(items: Any, kind: str) -> Any:
@@ -120,11 +144,10 @@ def _in_order(found: Counter[str]) -> dict[str, int]:
     return {outcome.value: found[outcome.value] for outcome in Outcome if found[outcome.value]}
 
 
-def _of_revoke(batch: Batch) -> Sequence[Any]:
-    items = BatchItem.objects.filter(batch=batch).order_by()
+def _of_revoke(items: Any, kind: str) -> Sequence[Any]:
     touched = _LIVE | Q(revocation__isnull=False)
     return [
-        _counted(ranked(items, batch.kind), _GROUPS, Count("pk"), failed=Count("pk", filter=CAN_GO_AGAIN)),
+        _counted(ranked(items, kind), _GROUPS, Count("pk"), failed=Count("pk", filter=CAN_GO_AGAIN)),
         _counted(items.exclude(touched).annotate(rank=_rank_of_item()), _EFFECTS, Sum("members")),
         _counted(
             _with_effects(items.filter(touched)).annotate(rank=_rank_of_effect("effect__")),
@@ -137,8 +160,7 @@ def _of_revoke(batch: Batch) -> Sequence[Any]:
     ]
 
 
-def _of_restore(batch: Batch) -> Sequence[Any]:
-    items = BatchItem.objects.filter(batch=batch).order_by()
+def _of_restore(items: Any) -> Sequence[Any]:
     by_item = items.annotate(rank=_rank_of_item())
     asked = items.annotate(effect=FilteredRelation("group__effects")).filter(effect__state__in=OUTSIDE)
     outside = asked.annotate(rank=_rank_of_effect("effect__"))

@@ -85,7 +85,12 @@ class BatchItem(Loaded):
         db_index=False,  # those with `position` and `outcome` serve
     )
     position = models.PositiveIntegerField()
-    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="batch_items")
+    group = models.ForeignKey(
+        Group,
+        on_delete=models.PROTECT,
+        related_name="batch_items",
+        db_index=False,  # the one of `each_group_once` serves: it is always asked of a batch
+    )
     members = models.PositiveIntegerField()
     outcome = models.CharField(
         max_length=16, choices=[(item.value, item.value) for item in Outcome], default=Outcome.NOT_ATTEMPTED.value

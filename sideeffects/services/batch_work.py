@@ -31,7 +31,7 @@ from sideeffects.transitions import Outcome
 
 logger = logging.getLogger(__name__)
 
-GROUPS, MEMBERS = 500, 2_000  # at most in one chunk: a person who stops a batch waits for one
+GROUPS, MEMBERS = 1_000, 2_000  # at most in one chunk: a person who stops a batch waits for one
 RESTORED = 50  # groups brought back in one chunk: what something stands in the way of costs statements of its own
 
 OF_A_ROW = (IntegrityError, DataError)
