@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client, TransactionTestCase
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests import chromium
 from tests.tampering import without_triggers
+
+FILLED_BY_MIGRATE = {"django_content_type", "auth_permission"}
 
 
 def pytest_configure() -> None:
@@ -38,16 +40,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _append_only_tables_can_be_emptied() -> Iterator[None]:
-    """Let the flush after a transactional test pass the triggers, which refuse it as they should."""
-    flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # Django's own, unlisted in its stubs
+def _tables_are_emptied() -> Iterator[None]:
+    """After a transactional test leave the database as `migrate` does: past the triggers, and more quickly than Django.
 
-    def flush_without_triggers(case: TransactionTestCase) -> None:
-        with without_triggers("default"):
-            flush(case)
+    Its flush truncates, for which PostgreSQL makes a new file of each table, and makes types and permissions anew.
+    """
+
+    def empty(_: TransactionTestCase) -> None:
+        names = set(connection.introspection.django_table_names(only_existing=True)) - FILLED_BY_MIGRATE
+        with without_triggers("default"), transaction.atomic(), connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute(
+                    "SET LOCAL session_replication_role = replica"
+                )  # the order of the tables is of no account
+            for name in sorted(names):
+                cursor.execute(f"DELETE FROM {connection.ops.quote_name(name)}")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", flush_without_triggers)
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty)
         yield
 
 

@@ -1,17 +1,14 @@
 """How does a test get other processes and threads on its own database?"""
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import quote
 
 from django.db import connection, connections
 
-ROOT = Path(__file__).resolve().parent.parent
-SETUP = "import django; django.setup(); import sys, os, json\n"
+from tests.forks import ROOT, Fork
+
+__all__ = ["ROOT", "answer", "beside", "database_url", "in_thread", "tell"]
 
 
 def database_url() -> str:
@@ -24,26 +21,18 @@ def database_url() -> str:
     return f"postgres://{user}{password}@{host}{f':{port}' if port else ''}/{wanted['NAME']}"
 
 
-def beside(code: str, *arguments: object) -> "subprocess.Popen[str]":
+def beside(code: str, *arguments: object) -> Fork:
     """Run Python code in a process of its own, with Django set up on the test's database."""
-    return subprocess.Popen(
-        [sys.executable, "-c", SETUP + code, *map(str, arguments)],
-        cwd=ROOT,
-        env=os.environ | {"DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "config.settings"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return Fork(code, list(map(str, arguments)), database=database_url())
 
 
-def tell(process: "subprocess.Popen[str]", line: str) -> None:
+def tell(process: Fork, line: str) -> None:
     """Give a process one line to read."""
-    assert process.stdin
     process.stdin.write(f"{line}\n")
     process.stdin.flush()
 
 
-def answer(process: "subprocess.Popen[str]", *, code: int = 0) -> str:
+def answer(process: Fork, *, code: int = 0) -> str:
     """Return what a process printed; it must have ended with this exit code."""
     said, _ = process.communicate(timeout=120)
     assert process.returncode == code, said
