@@ -140,4 +140,4 @@ def _party(party: events.Party) -> dict[str, str]:
 
 
 def _uid() -> str:
-    return str(uuid.UUID(int=uuid7().int))
+    return str(uuid7())

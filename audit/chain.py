@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -112,6 +113,7 @@ def link(before: bytes, leaf: bytes) -> bytes:
     return sha256(before + leaf).digest()
 
 
+@lru_cache(maxsize=16)  # all records of a transaction are written at one time
 def time_text(at: datetime) -> str:
     """Return UTC with microseconds in the one form bodies hold, e.g. `2026-11-30T14:02:00.000000Z`."""
     if at.tzinfo is None:

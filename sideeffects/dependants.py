@@ -49,10 +49,21 @@ def of(groups: Iterable[UUID]) -> Builds:
 
     Three; one more a type of which objects were changed and changed again.
     """
-    standing = _standing(list(groups))
+    return _of(_Row(*values) for values in _standing(list(groups)).values_list(*_NAMES))
+
+
+def of_members(members: Iterable[Effect], owners: Mapping[UUID, Any]) -> Builds:
+    """Return the same of groups whose members were read already, in one query less; `owners` are by group."""
+    return _of(
+        _Row(effect.pk, effect.group_id, owners[effect.group_id], *(getattr(effect, name) for name in _ATTRIBUTES))
+        for effect in members
+        if effect.state == EffectState.ACTIVE and effect.revoke_class != RevokeClass.NONE and effect.object_id
+    )
+
+
+def _of(standing: "Iterable[_Row]") -> Builds:
     earlier: dict[tuple[str, str], list[_Row]] = defaultdict(list)
-    for values in standing.values_list(*_NAMES):
-        row = _Row(*values)
+    for row in standing:
         earlier[row.type, row.id].append(row)
     found: dict[UUID, dict[UUID, Later]] = defaultdict(dict)
     chains: list[tuple[Later, _Row, _Row]] = []
@@ -116,6 +127,7 @@ def waves(groups: Sequence[UUID], builds: Builds) -> list[list[UUID]]:
 _KEYS = ("pk", "group", "group__owner")
 _SAYS = ("target", "revoke_class", "operation", "version_before", "version_after")
 _NAMES = (*_KEYS, "type", "object_id", *_SAYS)
+_ATTRIBUTES = ("type", "object_id", "target_id", *_SAYS[1:])
 
 
 class _Row(NamedTuple):

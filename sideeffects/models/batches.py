@@ -78,9 +78,19 @@ class BatchItem(Loaded):
     `outcome` and `detail` are as answered then. `revocation` is what this batch did (or, in a restore, undid).
     """
 
-    batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="items")
+    batch = models.ForeignKey(
+        Batch,
+        on_delete=models.PROTECT,
+        related_name="items",
+        db_index=False,  # those with `position` and `outcome` serve
+    )
     position = models.PositiveIntegerField()
-    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="batch_items")
+    group = models.ForeignKey(
+        Group,
+        on_delete=models.PROTECT,
+        related_name="batch_items",
+        db_index=False,  # the one of `each_group_once` serves: it is always asked of a batch
+    )
     members = models.PositiveIntegerField()
     outcome = models.CharField(
         max_length=16, choices=[(item.value, item.value) for item in Outcome], default=Outcome.NOT_ATTEMPTED.value
@@ -88,7 +98,12 @@ class BatchItem(Loaded):
     detail = models.CharField(max_length=500, blank=True)
     refusal = models.CharField(max_length=60, blank=True)  # the code of what kept the group as it was
     revocation = models.ForeignKey(
-        Revocation, on_delete=models.PROTECT, null=True, blank=True, related_name="batch_items"
+        Revocation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="batch_items",
+        db_index=False,  # one of a batch is found by its action
     )
     worked_at = models.DateTimeField(null=True, blank=True)
 

@@ -116,12 +116,23 @@ class Effect(Loaded):
 
     revoke_class = models.CharField(max_length=20, choices=_choices(RevokeClass))
     reason = models.CharField(max_length=500, blank=True)
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, null=True, blank=True, related_name="effects")
+    target = models.ForeignKey(
+        Target,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="effects",
+        db_index=False,  # `effect_by_target` holds those that have one
+    )
 
     state = models.CharField(max_length=16, choices=_choices(EffectState), default=EffectState.ACTIVE.value)
     state_at = models.DateTimeField()
     revocation = models.ForeignKey(
-        "sideeffects.Revocation", on_delete=models.PROTECT, null=True, blank=True, related_name="removed"
+        "sideeffects.Revocation",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="removed",
     )
     purge_at = models.DateTimeField(null=True, blank=True)
     restored_at = models.DateTimeField(null=True, blank=True)
@@ -149,6 +160,7 @@ class Effect(Loaded):
         ]
         indexes: ClassVar = [
             models.Index(fields=["type", "object_id"], name="effect_by_object"),
+            models.Index(fields=["target"], name="effect_by_target", condition=Q(target__isnull=False)),
             models.Index(fields=["-id"], name="effect_in_trash", condition=Q(state=EffectState.REVOKED.value)),
             models.Index(fields=["purge_at"], name="effect_to_purge", condition=Q(state=EffectState.REVOKED.value)),
         ]

@@ -35,7 +35,12 @@ class Revocation(Loaded):
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="revocations")
     asked_at = models.DateTimeField()
     asked_by = models.CharField(max_length=200)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="revocations_asked")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        related_name="revocations_asked",
+        db_index=False,  # nothing looks for them by who asked
+    )
     agent = models.ForeignKey(
         "sideeffects.Agent",
         on_delete=models.PROTECT,
@@ -84,9 +89,14 @@ class MemberOutcome(Loaded):
         Revocation,
         on_delete=models.PROTECT,
         related_name="outcomes",
-        db_index=False,  # the one of the constraint serves
+        db_index=False,  # the one of `one_outcome_per_member` serves
     )
-    effect = models.ForeignKey(Effect, on_delete=models.PROTECT, related_name="outcomes")
+    effect = models.ForeignKey(
+        Effect,
+        on_delete=models.PROTECT,
+        related_name="outcomes",
+        db_index=False,  # always asked of a revocation
+    )
     outcome = models.CharField(max_length=16, choices=[(item.value, item.value) for item in Outcome])
     detail = models.CharField(max_length=500, blank=True)
 

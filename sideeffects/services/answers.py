@@ -30,13 +30,17 @@ class MemberAnswer(NamedTuple):
 
 @dataclass
 class Answer:
-    """One group: `already` where this asking found nothing left to do; `record` is what stands on the log of it."""
+    """One group: `already` where this asking found nothing left to do; `record` is what stands on the log of it.
+
+    `revocation` is the key of what this asking became.
+    """
 
     group: Group
     members: Sequence[MemberAnswer]
     conflict_open: bool
     record: Any = None
     already: bool = False
+    revocation: UUID | None = None
     counts: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

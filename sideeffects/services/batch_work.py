@@ -8,10 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef
 
 from audit import log
-from sideeffects import actors, queries
+from sideeffects import actors, queries, setwise
 from sideeffects.actors import Actor
 from sideeffects.batches import counts
 from sideeffects.models import Batch, BatchItem, Group, Revocation
@@ -159,12 +159,17 @@ def _revoke(batch: Batch, items: Sequence[BatchItem], *, by: Actor, now: datetim
         if item.pk in put_off:
             item.position += batch.groups
             others.append(item)
-        elif outcome.is_plain(result):
+            continue
+        made = result.answer.revocation if result.answer else None
+        if outcome.is_plain(result):
+            item.revocation_id = made
             plain.append(item)
         else:
             outcome.of_revoke(item, result, now=now)
+            # What was put in the trash by an earlier try of this batch is what a restore of it would bring back.
+            item.revocation_id = item.revocation_id or made
             others.append(item)
-    _write(batch, plain, others, now=now)
+    _write(plain, others, now=now)
 
 
 def _put_off(batch: Batch, items: Sequence[BatchItem], results: Sequence[Result]) -> set[int]:
@@ -182,18 +187,16 @@ def _put_off(batch: Batch, items: Sequence[BatchItem], results: Sequence[Result]
     return {key for key, groups in built_on.items() if groups & waiting}
 
 
-def _write(batch: Batch, plain: Sequence[BatchItem], others: Sequence[BatchItem], *, now: datetime) -> None:
+def _write(plain: Sequence[BatchItem], others: Sequence[BatchItem], *, now: datetime) -> None:
     """Keep what became of the items: one statement for those of which everything was taken back, one for the rest."""
-    own = Revocation.objects.filter(batch=batch, group=OuterRef("group")).order_by("-pk").values("pk")[:1]
-    _update(plain, outcome=Outcome.REVOKED.value, worked_at=now, revocation=Subquery(own))
-    if not others:
-        return
-    made = Revocation.objects.filter(batch=batch, asked_at=now, group__in=[item.group_id for item in others])
-    revocations = dict(made.order_by("pk").values_list("group", "pk"))
-    for item in others:
-        # What was put in the trash by an earlier try of this batch is what a restore of it would bring back.
-        item.revocation_id = item.revocation_id or revocations.get(item.group_id)
-    BatchItem.objects.bulk_update(others, [*SAID, "revocation", "position"])
+    if plain:
+        setwise.update(
+            BatchItem,
+            same={"outcome": Outcome.REVOKED.value, "worked_at": now},
+            each={"id": [item.pk for item in plain], "revocation_id": [item.revocation_id for item in plain]},
+        )
+    if others:
+        BatchItem.objects.bulk_update(others, [*SAID, "revocation", "position"])
 
 
 def _update(items: Sequence[BatchItem], **values: Any) -> None:

@@ -185,7 +185,7 @@ def _note_put_back(lying: Sequence[tuple[Effect, local.Piece]], rows: local.Rows
 def _answer(one: Decided) -> Answer:
     outcomes = [(effect, outcome_of(effect.as_member())) for effect in one.members]
     members = [MemberAnswer(effect, outcome, _detail(effect, outcome, one)) for effect, outcome in outcomes]
-    return Answer(one.group, members, one.conflict_open)
+    return Answer(one.group, members, one.conflict_open, revocation=one.revocation)
 
 
 _DONE = {Operation.UPDATE: "put back to the version before", Operation.DELETE: "undeleted"}

@@ -178,7 +178,8 @@ def _in_order(work: list[Decided], terms: Terms) -> dict[UUID, Result]:
     rows = local.Rows([piece for one in work for piece in one.pieces], locked=True)
     rows.read([piece for one in work for piece in one.pieces])
     decided = {one.group.pk: one for one in work}
-    builds = dependants.of(list(decided))
+    owners = {key: one.group.owner_id for key, one in decided.items()}
+    builds = dependants.of_members([effect for one in work for effect in one.members], owners)
     results: dict[UUID, Result] = {}
     gone: set[UUID] = set()
     for wave in dependants.waves(list(decided), builds):

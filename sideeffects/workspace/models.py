@@ -6,8 +6,10 @@ from django.conf import settings
 from django.db import models
 from simple_history.models import HistoricalRecords
 
+from audit.loaded import Loaded
 
-class Kept(models.Model):
+
+class Kept(Loaded):
     """A row with an owner that is deleted by a stamp, so that it can come back under its own id."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
