@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from audit.bodies import Body
-from audit.models import Record, Unsealed
+from audit.models import Record
 
 MOST = 30_000  # values in one statement: SQLite takes 32,766
 _NAMES = ("log", "action", "target_type", "target_id", "group", "actor", "owner", "outcome")
@@ -114,15 +114,6 @@ def places(rows: Sequence[tuple[str, int, int, str]]) -> None:
             cursor.execute(_PLACES_AT_ONCE, [list(column) for column in zip(*rows, strict=True)])
         else:
             cursor.execute(_PLACES.format(rows=_rows(len(rows), 4)), [value for row in rows for value in row])
-
-
-def dequeue(records: list[int]) -> None:
-    """Take records out of the sealer's queue."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM audit_unsealed WHERE record_id = ANY(%s)", [records])
-    else:
-        Unsealed.objects.filter(record_id__in=records).delete()
 
 
 def _rows(count: int, width: int) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from audit import chain, tree
+from audit import chain, queue, tree
 from audit.bodies import Body, Entry, bodies_of
-from audit.insert import dequeue, insert, places
-from audit.models import Head, Record, Seal, Unsealed
+from audit.insert import insert, places
+from audit.models import Head, Record, Seal
 from audit.snapshot import snapshot
 from audit.wake import wake
 
@@ -90,12 +90,12 @@ def seal(log: str | None = None, *, wait: bool = True) -> int:
     which looks once more after unlocking (where the database can tell; SQLite always waits). Never "id greater than the
     last": ids commit out of order. Idle, it costs one query.
     """
-    logs = [log] if log is not None else sorted(set(Unsealed.objects.values_list("record__log", flat=True).distinct()))
+    logs = [log] if log is not None else queue.logs()
     return sum(_seal_all(name, wait=wait) for name in logs if log is None or _waits(name))
 
 
 def _waits(log: str) -> bool:
-    return Unsealed.objects.filter(record__log=log).exists()
+    return bool(queue.waiting(log, most=1))
 
 
 def _seal_all(log: str, *, wait: bool) -> int:
@@ -115,16 +115,12 @@ def _seal_go(log: str, *, wait: bool) -> int | None:
     with transaction.atomic():
         if Head.objects.select_for_update(skip_locked=not wait).filter(log=log).first() is None:
             return None
-        waiting = list(
-            Unsealed.objects.filter(record__log=log)
-            .order_by("record_id")
-            .values_list("record_id", "record__leaf_hash", "record__seal__seq")[:GO]
-        )
+        waiting = queue.waiting(log, most=GO)
         fresh = [(record, leaf) for record, leaf, seq in waiting if seq is None]
         if found := _places(log, fresh):
             places(found)
             tree.extend(log, found[-1][1] + 1)
-        dequeue([record for record, _, _ in waiting])
+        queue.remove([record for record, _, _ in waiting])
     return len(fresh)
 
 
