@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
 from django.db.models import Exists, OuterRef
+from django.utils.translation import ngettext
 
 from audit import log
 from sideeffects import actors, queries, setwise
@@ -101,7 +102,8 @@ def chunk(key: UUID, size: int, *, by: Actor, now: datetime) -> int:
             who = _who(batch, now=now)
         except BatchVoidError as error:
             halt(batch, why=str(error), by=by, now=now)
-            about = f"{batch.kind} of {batch.groups} actions"
+            about = ngettext("{kind} of {n} action", "{kind} of {n} actions", batch.groups)
+            about = about.format(kind=batch.kind, n=batch.groups)
             announce(owner=batch.user, kind="batch stopped", about=about, detail=str(error), now=now)
             return 0
         act = _restore if batch.kind == Batch.Kind.RESTORE else _revoke
