@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 def run(arguments: list[str], variables: dict[str, str]) -> int:
     """Run pytest once, on all cores up to four unless the arguments say otherwise; Ctrl-C reaches it by itself."""
     own = any(word.startswith(("-n", "--pdb")) for word in arguments)
-    workers = [] if own else ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadgroup"]
+    workers = [] if own else ["-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal"]
     process = subprocess.Popen([sys.executable, "-m", "pytest", *workers, *arguments], env=os.environ | variables)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())

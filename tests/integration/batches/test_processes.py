@@ -23,7 +23,7 @@ from tests.factories import later, person, planner
 from tests.processes import beside, tell
 from tests.sandbox import until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 # Django is loaded once; `go` makes a worker by fork, which stops at the point it is given, `kill` kills it and says
 # whether it still ran, and `wait` lets all that were made come to their end. Who made them waits for them: until then

@@ -19,7 +19,7 @@ from tests.executions import Run, proposed, seconds, six, states, undone
 from tests.factories import planner
 from tests.processes import beside, tell
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def act(run: Run, verb: str, step: str = "", at: float = 0, *, person: bool = False, **more: Any) -> list[Any]:

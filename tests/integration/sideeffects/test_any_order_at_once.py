@@ -20,7 +20,7 @@ from tests.factories import person, planner
 from tests.machine import TOOL
 from tests.watched import TARGET
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("parallel")]
+pytestmark = pytest.mark.django_db(transaction=True)
 REFUSED = {cls.__name__ for cls in TABLE}  # what both faces answer in words; anything else is a 500
 WENT = {"revoked", "not sent", "restored", "already", "recorded", "replayed", "conflict", "landed", "lost", "failed"}
 SAID = WENT | {"adopt", "split", "dismiss", "fenced", "lifted", "fired 0", "fired 1", "edited 1", "conflict new"}
