@@ -30,6 +30,8 @@ def enter(argv: list[str]) -> None:
         if command == "up":
             os.environ["TAKEBACK_DEMO"] = "0" if "--no-demo" in argv else "1"
         extras = {"test"} if command == "test" else set()
+        if extras:
+            keep_bytecode()
         if not has_what_is_locked(lock_of(extras)):
             become([str(make_environment(extras)), str(ROOT / "manage.py"), *argv[1:]])
         if command == "test":
@@ -39,6 +41,12 @@ def enter(argv: list[str]) -> None:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("Stopped.")
+
+
+def keep_bytecode() -> None:
+    """Let Python write what it compiled: dozens of processes of a test run import the same, some of it rewritten."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def take_data_folder(argv: list[str]) -> None:

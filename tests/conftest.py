@@ -35,7 +35,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse two tests of one name: several processes would run only one of them, and say that all passed."""
+    """Put first what brings its own processes and takes longest, so that no worker is left alone with it at the end.
+
+    Refuses two tests of one name: several processes would run only one of them, and say that all passed.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("django_db") is not None)
     names = Counter(item.nodeid for item in items)
     if alike := [name for name, count in names.items() if count > 1]:
         raise pytest.UsageError(f"More than one test is called {', '.join(alike[:5])}")

@@ -163,3 +163,17 @@ def test_two_at_once_install_one_after_the_other(house):
     assert [process.wait(30) for process in both] == [0, 0]
     lines = (house / "trace").read_text().split()
     assert lines in ([*"a" * 200, *"b" * 200], [*"b" * 200, *"a" * 200])
+
+
+@pytest.mark.parametrize(("command", "keeps"), [("test", True), ("check", False)])
+def test_only_the_tests_keep_what_python_compiled_where_nobody_wants_it_kept(house, monkeypatch, command, keeps):
+    seen = []
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(bootstrap, "become", seen.append)
+    monkeypatch.chdir(house)
+    monkeypatch.setattr(bootstrap, "has_what_is_locked", lambda lock: True)
+    bootstrap.enter(["manage.py", command])
+    assert sys.dont_write_bytecode is not keeps
+    assert ("PYTHONDONTWRITEBYTECODE" not in os.environ) is keeps
+    assert bool(seen) is keeps
