@@ -6,7 +6,7 @@ roots for one size. The memory is on disk before a checkpoint leaves.
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -59,21 +59,25 @@ class Kept:
 
     origin: str
     size: int
+    root: str
     note: str
     key: str
     published_at: datetime
 
 
+_KEPT = [field.name for field in fields(Kept)]
+
+
 def latest(log: str | None = None) -> Kept | None:
     """Return the last checkpoint that was published, if there is one."""
-    row = Checkpoint.objects.filter(log=log or settings.AUDIT_LOG).order_by("-id").first()
-    return Kept(row.origin, row.size, row.note, row.key, row.published_at) if row else None
+    row = Checkpoint.objects.filter(log=log or settings.AUDIT_LOG).order_by("-id").values_list(*_KEPT).first()
+    return Kept(*row) if row else None
 
 
 def newest(count: int) -> list[Kept]:
     """Return the last checkpoints, newest first."""
-    rows = Checkpoint.objects.filter(log=settings.AUDIT_LOG).order_by("-id")[:count]
-    return [Kept(row.origin, row.size, row.note, row.key, row.published_at) for row in rows]
+    rows = Checkpoint.objects.filter(log=settings.AUDIT_LOG).order_by("-id").values_list(*_KEPT)
+    return [Kept(*row) for row in rows[:count]]
 
 
 def sign_what_is_new(log: str | None = None, *, now: datetime) -> None:

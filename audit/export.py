@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from audit import chain, checkpoints, log, note, tree
 from audit.events import Party
@@ -62,8 +63,9 @@ class File:
 
 def receipt(uid: UUID) -> File:
     """Return the receipt of a record; raises Record.DoesNotExist, NotCoveredError."""
-    record = Record.objects.select_related("seal").get(log=settings.AUDIT_LOG, uid=uid)
-    texts = _receipts(sorted([_place(record), *map(_place, _other_parts(record))]))
+    here = Record.objects.filter(log=settings.AUDIT_LOG)
+    place = here.filter(uid=uid).values_list("seal__seq", "body").get()
+    texts = _receipts(_placed([place, *_other_parts(here.exclude(uid=uid), place[1])]))
     if len(texts) == 1:
         return File(f"{uid}.tlog-proof", "text/plain; charset=utf-8", iter([texts[0].encode()]))
     file = io.BytesIO()
@@ -73,20 +75,20 @@ def receipt(uid: UUID) -> File:
     return File(f"{uid}.zip", "application/zip", iter([file.getvalue()]))
 
 
-def _other_parts(record: Record) -> list[Record]:
-    part = json.loads(record.body)["part"]
+def _other_parts(others: QuerySet[Record], body: str) -> list[tuple[int, str]]:
+    part = json.loads(body)["part"]
     if part is None:
         return []
-    named = Subject.objects.filter(object_type="record", object_id=part["first"], record__log=record.log)
-    return list(Record.objects.filter(pk__in=named.values("record")).exclude(pk=record.pk).select_related("seal"))
+    named = Subject.objects.filter(object_type="record", object_id=part["first"])
+    return list(others.filter(pk__in=named.values("record")).values_list("seal__seq", "body"))
 
 
-def _place(record: Record) -> tuple[int, str]:
-    """Return where a record stands, and its bytes; raises NotCoveredError where it has no place yet."""
-    seal = getattr(record, "seal", None)
-    if seal is None:
+def _placed(found: Sequence[tuple[int | None, str]]) -> list[tuple[int, str]]:
+    """Return records by their places, in that order; raises NotCoveredError where one has none yet."""
+    placed = sorted((seq, body) for seq, body in found if seq is not None)
+    if len(placed) < len(found):
         raise NotCoveredError
-    return seal.seq, record.body
+    return placed
 
 
 def _receipts(found: Sequence[tuple[int, str]]) -> list[str]:
@@ -94,7 +96,7 @@ def _receipts(found: Sequence[tuple[int, str]]) -> list[str]:
     last = checkpoints.latest()
     if last is None or found[-1][0] >= last.size:
         raise NotCoveredError
-    the_tree = tree.tree_of(settings.AUDIT_LOG, last.size, places=[seq for seq, _ in found])
+    the_tree = tree.tree_for([seq for seq, _ in found], settings.AUDIT_LOG, last.size, last.root)
     return [
         str(note.Proof(seq, tuple(the_tree.inclusion(seq, last.size)), last.note, body.encode())) for seq, body in found
     ]

@@ -5,7 +5,7 @@ leaves (level 0) and, from full tiles of 256 hashes, the nodes of levels 8, 16, 
 Everything else is computed from these, 256 hashes at a time, so no proof costs more than a few tiles.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
@@ -107,14 +107,16 @@ def _low(number: int) -> int:
 
 
 class Tree:
-    """A tree of one size, read from its stored hashes; each tile is read once."""
+    """A tree of one size, read from its stored hashes; each tile is read once, and none for what is `known`."""
 
-    def __init__(self, entries: Entries, size: int) -> None:
-        self._entries, self.size = entries, size
+    def __init__(self, entries: Entries, size: int, known: Mapping[tuple[int, int], bytes] | None = None) -> None:
+        self._entries, self.size, self._known = entries, size, known or {}
         self._tiles = dict[tuple[int, int], Sequence[bytes]]()
 
     def node(self, level: int, index: int) -> bytes:
         """Return the hash of a full subtree; raises NoSuchProofError where a stored hash is missing."""
+        if (level, index) in self._known:
+            return self._known[level, index]
         tile, above = divmod(level, HEIGHT)
         number, offset = divmod(index << above, WIDTH)
         held = self._tile(tile, number)[offset : offset + (1 << above)]

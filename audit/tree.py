@@ -1,6 +1,7 @@
 """Which tree stands above the sealed records? Extended by the sealer, read a few hundred hashes at a time."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache, partial
 
 from django.db import connection
 from django.db.models import Max
@@ -57,25 +58,38 @@ def entries(log: str, level: int, first: int, count: int) -> list[bytes]:
     return [chain.from_hex(text) for at, (number, text) in enumerate(found) if number == first + at]
 
 
-def tree_of(log: str, size: int, *, places: Collection[int] = ()) -> merkle.Tree:
-    """Return the tree of a log as of a size, as its stored hashes have it.
+def tree_of(log: str, size: int) -> merkle.Tree:
+    """Return the tree of a log as of a size, as its stored hashes have it."""
+    return merkle.Tree(partial(entries, log), size)
 
-    `places` are those that will be asked about: all that their proofs need is then read in one query.
+
+def tree_for(places: Collection[int], log: str, size: int, root: str) -> merkle.Tree:
+    """Return the tree over which `root` was signed, for proofs of some places: what they need is read in one query.
+
+    The subtrees that end the tree are part of every such proof and are remembered, once they lead to the root.
     """
-    held = _around(log, size, places) if places else {}
+    known = _peaks(log, size, root)
+    held = _around(log, size, places if known else (*places, size))
 
     def read(level: int, first: int, count: int) -> Sequence[bytes]:
         return held.get((level, first)) or entries(log, level, first, count)
 
-    return merkle.Tree(read, size)
+    return merkle.Tree(read, size, known)
+
+
+@lru_cache(maxsize=4)
+def _peaks(log: str, size: int, root: str) -> Mapping[tuple[int, int], bytes]:
+    """Return the full subtrees that together are the tree with this root; none where what is stored has another."""
+    peaks = tree_of(log, size).peaks(size)
+    return dict(zip(merkle.nodes(0, size), peaks, strict=True)) if merkle.join(peaks).hex() == root else {}
 
 
 def _around(log: str, size: int, places: Collection[int]) -> dict[tuple[int, int], list[bytes]]:
-    """Return the tiles, by level and first hash, in which these places stand at each level, and the end of the log."""
+    """Return the tiles, by level and first hash, in which these places stand at each level."""
     held = {
         (level, (place >> level * HEIGHT) // WIDTH * WIDTH): list[bytes]()
         for level in range(size.bit_length() // HEIGHT + 1)
-        for place in (*places, size)
+        for place in places
     }
     parts = (_LEAVES if level == 0 else _ROOTS.format(level=level) for level, _ in held)
     query = " UNION ALL ".join(_TILE.format(joined=_JOINED[connection.vendor], hashes=part) for part in parts)

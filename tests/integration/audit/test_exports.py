@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from audit import checkpoints, export, log, note, receipts
+from audit import checkpoints, export, log, note, receipts, tree
 from audit.events import Party
 from audit.models import Record, Seal
 from tests.entries import ADMIN, granted, many, revoked, sealed, write
@@ -134,6 +134,17 @@ def test_receipts_of_every_place_are_proven_at_home(tmp_path):
     code, said = at_home(tmp_path, kept.key, *files)
     assert code == 0
     assert all(f"the record stands at place {place} of the 7 records of {kept.origin}" in said for place in range(7))
+
+
+def test_what_ends_the_tree_is_read_once_for_a_root_that_it_leads_to(django_assert_num_queries):
+    sealed(600)
+    kept = signed()
+    uids = list(Record.objects.filter(seal__seq__in=[3, 300, 599]).values_list("uid", flat=True))
+    first = [b"".join(export.receipt(uid).chunks) for uid in uids]
+    with django_assert_num_queries(3 * len(uids)):  # the record, the checkpoint, its own tiles
+        assert [b"".join(export.receipt(uid).chunks) for uid in uids] == first
+    elsewhere = tree.tree_for([300], "main", 600, "00" * 32)
+    assert elsewhere.inclusion(300, 600) == tree.tree_for([300], "main", 600, kept.root).inclusion(300, 600)
 
 
 def test_a_receipt_that_was_altered_is_not_proven(tmp_path):

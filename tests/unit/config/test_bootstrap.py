@@ -167,7 +167,7 @@ def test_two_at_once_install_one_after_the_other(house):
 
 @pytest.mark.parametrize(("command", "keeps"), [("test", True), ("check", False)])
 def test_only_the_tests_keep_what_python_compiled_where_nobody_wants_it_kept(house, monkeypatch, command, keeps):
-    seen = []
+    seen: list[list[str]] = []
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(bootstrap, "become", seen.append)
