@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.color import no_style
 from django.db import connection
+from django.db.backends.postgresql.creation import DatabaseCreation
 from django.test import Client, TransactionTestCase
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -56,7 +57,8 @@ def pytest_collection_finish() -> None:
 def _tables_are_emptied() -> Iterator[None]:
     """After a transactional test leave the database as `migrate` does, past the triggers that refuse it.
 
-    Unlike Django's flush it keeps types and permissions: to make them anew took most of the time.
+    Unlike Django's flush it keeps types and permissions: to make them anew took most of the time. At the very end the
+    database goes, also where a thread of the live server has not closed its connection yet: nobody waits for those.
     """
 
     def empty(_: TransactionTestCase) -> None:
@@ -64,8 +66,13 @@ def _tables_are_emptied() -> Iterator[None]:
         with without_triggers("default"):
             connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), sorted(names)))
 
+    def drop(creation: Any, name: str, _verbosity: int) -> None:
+        with creation._nodb_cursor() as cursor:
+            cursor.execute(f"DROP DATABASE {creation.connection.ops.quote_name(name)} WITH (FORCE)")
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty)
+        patch.setattr(DatabaseCreation, "_destroy_test_db", drop)
         yield
 
 
