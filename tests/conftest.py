@@ -36,7 +36,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what brings its own processes and takes longest, so that no worker is left alone with it at the end.
+    """Put first what asks no database: among it is what brings whole programs and takes longest, a bad end to a run.
 
     Refuses two tests of one name: several processes would run only one of them, and say that all passed.
     """
