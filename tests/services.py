@@ -4,6 +4,7 @@ import ipaddress
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -79,10 +80,13 @@ def on_sqlite() -> bool:
     return os.environ["DATABASE_URL"].startswith("sqlite")
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """On SQLite, leave files unread in which nothing is marked `both`."""
-    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
-    return True if on_sqlite() and is_test and "mark.both" not in collection_path.read_text() else None
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files unread of which nothing runs: all long and not asked for, or on SQLite nothing marked `both`."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    too_long = re.search(r"^pytestmark = .*mark\.soak\b", text, re.MULTILINE) and not config.getoption("--soak")
+    return True if too_long or (on_sqlite() and "mark.both" not in text) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

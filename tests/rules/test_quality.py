@@ -6,6 +6,8 @@ import sys
 
 import pytest
 from django.core.management import call_command
+from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.loader import MigrationLoader
 
 from tests.rules.house import ROOT
 
@@ -28,3 +30,15 @@ def test_the_code_is_clean(command):
 @pytest.mark.django_db
 def test_no_migration_is_missing():
     call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
+
+
+def test_a_squashed_migration_makes_what_those_it_replaces_made():
+    """And so both ways lead to one schema: of a new database, and of one that went step by step."""
+    squashed = MigrationLoader(None)
+    replaced = {key for migration in squashed.disk_migrations.values() for key in migration.replaces}
+    apps = {app for app, _ in replaced}
+    by_steps = MigrationLoader(None, replace_migrations=False)
+    ends = [node for node in by_steps.graph.leaf_nodes() if not by_steps.graph.nodes[node].replaces]
+    differences = MigrationAutodetector(by_steps.project_state(ends), squashed.project_state())
+    assert apps == {"audit", "sideeffects", "plans", "workspace"}
+    assert differences.changes(squashed.graph) == {}

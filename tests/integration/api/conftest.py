@@ -8,7 +8,10 @@ from django.test import Client
 from sideeffects import actors
 from sideeffects.services import tokens
 from tests import factories
+from tests.described import made, world
 from tests.factories import NOW, SCOPES
+
+__all__ = ["made", "world"]
 
 
 class Api:
