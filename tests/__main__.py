@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     """Run both passes with these pytest arguments; return 0 only if something ran and all of it passed.
 
     They run at once, and what the second says is shown when both have ended; one after another where the arguments ask
-    for the long tests or a debugger, or say how many workers there are.
+    for the long tests or a debugger, or say how many workers there are, and where they would share a broker.
     """
     running: list[Running] = []
 
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches each pass by itself
     signal.signal(signal.SIGTERM, stop)
-    alone = has_own_workers(arguments) or "--soak" in arguments
+    alone = has_own_workers(arguments) or "--soak" in arguments or "TEST_REDIS_URL" in os.environ
     with tempfile.TemporaryDirectory(prefix="tb-") as name:
         folder = Path(name)
         codes = one_by_one(arguments, folder, running) if alone else at_once(arguments, folder, running)
