@@ -21,14 +21,16 @@ logger = logging.getLogger(__name__)
 GO = 500  # notices in one go
 LISTED = 50  # lines in one mail
 LEASE = timedelta(minutes=5)
+LOOK_AGAIN = timedelta(days=1)  # whether anybody has an address by then
 OWNERS_ONLY = {"goes for good"}  # what only the owner decides about
 
 
 def send(*, by: Actor, now: datetime) -> int:
     """Send what is unsent, folded by person, and return how many notices went out.
 
-    Claimed before and marked after, so a crash in between sends one mail twice and loses none. Writes nothing on the
-    log: what a mail tells stands there already. `by` is the system.
+    What nobody with an address would read stays unsent, and is looked at again after a day. Claimed before and marked
+    after, so a crash in between sends one mail twice and loses none. Writes nothing on the log: what a mail tells is
+    there already. `by` is the system.
     """
     notices = _claim(now=now)
     if not notices:
@@ -40,9 +42,12 @@ def send(*, by: Actor, now: datetime) -> int:
             if person.is_active and _address(person):
                 mails[person].append(notice)
     failed = {notice.pk for person, own in mails.items() if not _mailed(person, own, by=by) for notice in own}
-    done = [notice.pk for notice in notices if notice.pk not in failed]
-    Notice.objects.filter(pk__in=done).update(sent_at=now, lease_until=None)
-    return len(done)
+    told = {notice.pk for own in mails.values() for notice in own}
+    Notice.objects.filter(pk__in=told - failed).update(sent_at=now, lease_until=None)
+    if unread := {notice.pk for notice in notices} - told:
+        logger.warning("%s has %d notices for nobody with an address", by.system, len(unread))
+        Notice.objects.filter(pk__in=unread).update(lease_until=now + LOOK_AGAIN)
+    return len(told - failed)
 
 
 def _address(person: Any) -> str:

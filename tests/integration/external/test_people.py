@@ -196,3 +196,20 @@ def test_each_person_gets_one_mail_and_not_one_a_row(fake, mailoutbox):
     assert mailoutbox[0].subject == "Takeback: 60 to look at"
     assert "… and 10 more." in mailoutbox[0].body
     assert "refused: contact c_0 (crm.example): the target refused (409)" in mailoutbox[0].body
+
+
+def test_what_nobody_with_an_address_would_read_stays_unsent_and_goes_once_somebody_has_one(fake, mailoutbox):
+    registered(fake.url)
+    asked(contact())
+    fake.decide = lambda _seen: (409, {}, b"no")
+    while go():
+        pass
+    assert notices.send(by=WORKER, now=later(minutes=1)) == 0
+    assert Notice.objects.get().sent_at is None
+    alice = person("alice").user
+    alice.email = "alice@example.com"
+    alice.save()
+    assert notices.send(by=WORKER, now=later(minutes=2)) == 0  # what is unread waits, and holds nothing up
+    assert notices.send(by=WORKER, now=later(days=1, minutes=2)) == 1
+    assert [mail.to for mail in mailoutbox] == [["alice@example.com"]]
+    assert Notice.objects.get().sent_at == later(days=1, minutes=2)
