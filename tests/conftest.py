@@ -80,6 +80,14 @@ def _tables_are_emptied() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def one_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Hold a transaction around all tests of a file, for what is made once; each test's own is one inside it."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
 def tampering(db: None) -> Callable[[], contextlib.AbstractContextManager[None]]:
     """Give what lets a test change the log as an owner of the database could: `with tampering(): …`."""

@@ -8,7 +8,7 @@ import pytest
 import schemathesis
 from django.conf import settings
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections
 from django.test import Client, override_settings
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
@@ -80,12 +80,10 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """Make the world once; each test's own transaction is one inside this."""
-    hosts = frozenset({TARGET.removeprefix("http://")})
-    with django_db_blocker.unblock(), override_settings(TARGET_HOSTS=hosts), transaction.atomic():
+def made(one_transaction: None) -> Iterator[World]:
+    """Make the world once for all tests of a file."""
+    with override_settings(TARGET_HOSTS=frozenset({TARGET.removeprefix("http://")})):
         yield World()
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

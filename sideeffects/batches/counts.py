@@ -55,7 +55,7 @@ ASKED = (
 OUTSIDE = [state for state, outcome in OUTCOME_OF_STATE.items() if outcome in ASKED]
 _WEAK = {outcome: rank for rank, outcome in enumerate(WEAKEST_FIRST)}
 _GROUPS, _EFFECTS, _OUTSIDE = range(3)
-ANY = UUID(int=0)  # a batch of which the statement is written once
+_ANY = UUID(int=0)  # a batch of which the statement is written once
 # What was answered without a refusal stands where its members stand by now.
 _LIVE = Q(worked_at__isnull=False, refusal="")
 
@@ -123,7 +123,7 @@ def rank_of(outcome: str) -> int:
 def _read(batch: Batch) -> list[tuple[int, int, int, int, int]]:
     """Return the kind, the rank, how many there are, how many of them stand restorable and failed, of each bucket."""
     statement, parameters = _statement(batch.kind, connection.vendor)
-    any_, this = (Batch._meta.pk.get_db_prep_value(key, connection) for key in (ANY, batch.pk))
+    any_, this = (Batch._meta.pk.get_db_prep_value(key, connection) for key in (_ANY, batch.pk))
     with connection.cursor() as cursor:
         cursor.execute(statement, [this if one == any_ else one for one in parameters])
         rows: list[tuple[int, int, int, int, int]] = cursor.fetchall()
@@ -132,11 +132,11 @@ def _read(batch: Batch) -> list[tuple[int, int, int, int, int]]:
 
 @cache
 def _statement(kind: str, _vendor: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement of `totals`, and its parameters with `ANY` for the batch.
+    """Return the statement of `totals`, and its parameters with `_ANY` for the batch.
 
     Each open page of a batch asks for it every few seconds, and to write it takes twenty times as long as to answer it.
     """
-    parts = _of_restore(ANY) if kind == Batch.Kind.RESTORE else _of_revoke(ANY)
+    parts = _of_restore(_ANY) if kind == Batch.Kind.RESTORE else _of_revoke(_ANY)
     statement, parameters = parts[0].union(*parts[1:], all=True).query.sql_with_params()
     return statement, parameters
 

@@ -36,7 +36,7 @@ def buckets(page):
     return {row.split("\n")[0].strip().split("\t")[0]: [int(n) for n in re.findall(r"\b\d+\b", row)] for row in rows}
 
 
-@pytest.mark.parametrize("number", [12, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.soak)])
 def test_preview_run_watch_one_fails_restore_and_what_stays_undone_outside(
     page, sign_in, done_at_once, monkeypatch, number
 ):
